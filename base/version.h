@@ -1,0 +1,4 @@
+#ifndef OTARI_BASE_VERSION_H
+#define OTARI_BASE_VERSION_H
+#define OTARI_VERSION "0.1.0"
+#endif
