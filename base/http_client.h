@@ -9,6 +9,7 @@
 #ifndef OTARI_BASE_HTTP_CLIENT_H
 #define OTARI_BASE_HTTP_CLIENT_H
 
+#include <sys/types.h>
 #include <stdbool.h>
 #include <stdint.h>
 
