@@ -1,0 +1,165 @@
+/* conversation.h - the one canonical form of a request; every reader fills it, every writer reads
+ * it
+ *
+ * Process: worker. Pure data, in the request's arena. All text is length-counted and borrowed from
+ * the client's body or the arena; both live as long as the request. Rule:    what the gateway need
+ * not understand stays a raw JSON span ("raw", "*_raw") with the wire it came from; a writer of the
+ * same wire puts it back byte for byte, a writer of another wire maps what it can and names the
+ * rest in `dropped`. Whoever changes a part, tool or field clears its raw span. Shape: Anthropic's:
+ * tool results are parts of a user message. Chat's tool messages are read into user messages and
+ * written out of them again. System and developer text may stand anywhere.
+ */
+#ifndef OTARI_WORKER_DIALECT_CONVERSATION_H
+#define OTARI_WORKER_DIALECT_CONVERSATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+enum wire { WIRE_CHAT, WIRE_MESSAGES, WIRE_RESPONSES };
+
+enum part_kind {
+	PART_TEXT,
+	PART_IMAGE,
+	PART_DOCUMENT,
+	PART_AUDIO,
+	PART_UPLOAD, /* container_upload: a file for the code's working directory only */
+	PART_REASONING,
+	PART_REFUSAL,
+	PART_CALL,   /* assistant asks for a tool */
+	PART_RESULT, /* the tool's answer, in a user message */
+	PART_OPAQUE, /* known to one wire only */
+};
+
+enum media_source { MEDIA_NONE, MEDIA_BASE64, MEDIA_URL, MEDIA_FILE_ID, MEDIA_TEXT };
+
+struct media {
+	enum media_source source;
+	struct str data;       /* base64 text, URL, or plain text */
+	struct str file_id;    /* MEDIA_FILE_ID, PART_UPLOAD */
+	struct str media_type; /* "image/png"; empty: unknown */
+	struct str filename;   /* empty: unknown */
+	struct str detail;     /* image detail of Chat and Responses */
+};
+
+struct part {
+	enum part_kind kind;
+	struct part *next;
+	struct str raw; /* the whole block as sent, or STR_NULL once it was changed or made by us */
+	enum wire raw_wire;
+	struct str text; /* TEXT, REFUSAL, REASONING (empty when redacted) */
+	struct media media;
+	struct str id;   /* CALL: call id; RESULT: id of the call it answers; REASONING: item id */
+	struct str name; /* CALL: tool name */
+	struct str arguments; /* CALL: JSON text as the model wrote it, perhaps not valid JSON */
+	struct part *content; /* RESULT: text, image, document parts */
+	bool is_error;        /* RESULT */
+	struct str signature; /* REASONING: Messages' signature */
+	struct str encrypted; /* REASONING: redacted data or Responses' encrypted_content */
+	struct str cache_control_raw, citations_raw;
+};
+
+enum message_role { MESSAGE_SYSTEM, MESSAGE_DEVELOPER, MESSAGE_USER, MESSAGE_ASSISTANT };
+
+struct message {
+	enum message_role role;
+	struct message *next;
+	struct part *parts;
+	struct str raw; /* whole message as sent when no part of it was changed, else STR_NULL */
+	enum wire raw_wire;
+	struct str name; /* Chat's participant name */
+};
+
+enum tool_kind {
+	TOOL_FUNCTION,
+	TOOL_CODE,   /* a code-execution declaration, by its type; see turn/executor.h */
+	TOOL_OPAQUE, /* another server tool of one wire */
+};
+
+struct tool {
+	enum tool_kind kind;
+	struct tool *next;
+	struct str raw;
+	enum wire raw_wire;
+	struct str type; /* as declared: "function", "custom", "code_execution_20250825", … */
+	struct str name, description;
+	struct str schema_raw; /* JSON schema of the parameters, or STR_NULL */
+	int strict;            /* -1 not said, 0, 1 */
+	struct str cache_control_raw;
+	struct str purpose_hint;     /* gateway-only member, or empty */
+	struct str *container_files; /* code_interpreter: tools[].container.file_ids */
+	size_t container_file_count;
+};
+
+enum choice_kind {
+	CHOICE_UNSET,
+	CHOICE_AUTO,
+	CHOICE_NONE,
+	CHOICE_REQUIRED,
+	CHOICE_NAMED,
+	CHOICE_OPAQUE
+};
+
+struct tool_choice {
+	enum choice_kind kind;
+	struct str name; /* NAMED */
+	struct str type; /* the declared type that NAMED or OPAQUE carried: "function",
+			    "code_interpreter" */
+	struct str raw;
+	int parallel; /* -1 not said, 0, 1 */
+};
+
+enum format_kind { FORMAT_UNSET, FORMAT_TEXT, FORMAT_JSON_OBJECT, FORMAT_JSON_SCHEMA };
+
+struct output_format {
+	enum format_kind kind;
+	struct str name, description, schema_raw;
+	int strict;
+};
+
+struct field { /* a top-level member that has no canonical meaning */
+	struct field *next;
+	struct str key, raw;
+};
+
+struct dropped {
+	struct dropped *next;
+	struct str what; /* "chat.logit_bias" */
+};
+
+struct conversation {
+	struct arena *arena;
+	enum wire wire;   /* the client's */
+	struct str model; /* as the client wrote it */
+	struct message *messages, *last;
+	struct tool *tools;
+	struct tool_choice choice;
+	struct output_format format;
+	bool stream;
+	bool include_usage; /* Chat: stream_options.include_usage */
+	/* numbers as they were written; STR_NULL: not said */
+	struct str max_tokens_raw, temperature_raw, top_p_raw, top_k_raw, seed_raw, n_raw;
+	struct str presence_penalty_raw, frequency_penalty_raw;
+	struct str *stop; /* stop sequences */
+	size_t stop_count;
+	struct str effort;       /* reasoning effort: minimal … max, or empty */
+	struct str thinking_raw; /* Messages' thinking object as sent */
+	struct str budget_raw;   /* its budget_tokens */
+	struct str user;         /* Chat/Responses user, Messages metadata.user_id */
+	struct str metadata_raw, service_tier_raw;
+	struct field *extra; /* in the order sent */
+	struct dropped *dropped;
+	/* gateway-only members, never forwarded */
+	uint32_t max_tool_iterations; /* 0: not said */
+	struct str tools_header, session_label;
+	bool has_mcp_server_ids, has_thread;
+};
+
+struct message *conversation_add(struct conversation *c, enum message_role role);
+struct part *message_add(struct conversation *c, struct message *m, enum part_kind kind);
+void conversation_drop(struct conversation *c, struct str what); /* each name once */
+const char *wire_name(enum wire w); /* "chat", "messages", "responses" */
+
+#endif
