@@ -1,0 +1,89 @@
+/* board.h - the shared scoreboard: one cache-line-aligned slot per process, one writer each, C11
+ * atomics
+ *
+ * Written by the owner of a slot with relaxed stores/adds; read by anyone (/metrics, the master's
+ * watchdog). No locks. A dead process's counters are folded into slot 0 ("gone") by the master
+ * before the slot is given again, so that sums never fall.
+ */
+#ifndef OTARI_IPC_BOARD_H
+#define OTARI_IPC_BOARD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+
+#define BOARD_SLOTS (LIMIT_WORKERS + 8u)
+
+enum board_state { BOARD_FREE, BOARD_STARTING, BOARD_READY, BOARD_DRAINING, BOARD_DEAD };
+
+/* Counters only grow; gauges are the owner's current number. The order is the order in /metrics
+ * (board_info). */
+enum board_counter {
+	BC_REQUESTS,
+	BC_RESPONSES_2XX,
+	BC_RESPONSES_4XX,
+	BC_RESPONSES_5XX,
+	BC_CLIENT_ABORTS,
+	BC_BYTES_IN,
+	BC_BYTES_OUT,
+	BC_UPSTREAM_CALLS,
+	BC_UPSTREAM_ERRORS,
+	BC_FAST_PATH,
+	BC_TURN_PATH,
+	BC_CODE_RUNS,
+	BC_CODE_ERRORS,
+	BC_LEASES,
+	BC_LEASE_REFUSALS,
+	BC_FILES_STORED,
+	BC_FILE_BYTES_STORED,
+	BC_USAGE_RECORDS,
+	BC_USAGE_LOST,
+	BC_USAGE_DRAINED,
+	BC_SWEPT,
+	BC_JOBS_REFUSED,
+	BC_POLICY_LOADS,
+	BC_COUNTER_MAX
+};
+enum board_gauge {
+	BG_CONNECTIONS,
+	BG_REQUESTS_ACTIVE,
+	BG_STREAMS_ACTIVE,
+	BG_SESSIONS_LEASED,
+	BG_POOL_READY,
+	BG_SNAPSHOTS_ALIVE,
+	BG_SPOOL_BYTES,
+	BG_JOBS_QUEUED,
+	BG_OPEN_FDS,
+	BG_GAUGE_MAX
+};
+
+struct board_slot {
+	_Alignas(64) _Atomic uint32_t state; /* enum board_state */
+	_Atomic uint32_t role, number, pid;
+	_Atomic uint64_t
+	    heartbeat_ms; /* monotonic, of the owner's loop; the watchdog kills a stale worker */
+	_Atomic uint64_t policy_generation, keys_generation;
+	_Atomic uint64_t counters[BC_COUNTER_MAX];
+	_Atomic uint64_t gauges[BG_GAUGE_MAX];
+};
+
+struct board {
+	uint32_t magic, version, slots, pad;
+	_Atomic uint64_t started_s;
+	_Atomic uint32_t sandbox_state; /* 0 off, 1 testing, 2 ready, 3 refused */
+	struct board_slot slot[BOARD_SLOTS];
+};
+
+MUST_CHECK enum err_code board_create(
+    int *ret_fd, struct board **ret, struct err *reterr);                           /* master */
+MUST_CHECK enum err_code board_map(int fd, struct board **ret, struct err *reterr); /* children */
+void board_count(struct board_slot *s, enum board_counter c, uint64_t n);
+void board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v);
+uint64_t board_sum(const struct board *b, enum board_counter c);
+uint64_t board_sum_gauge(const struct board *b, enum board_gauge g);
+const char *board_counter_name(enum board_counter c); /* "requests_total" */
+const char *board_gauge_name(enum board_gauge g);
+
+#endif
