@@ -1,0 +1,142 @@
+/* session.h - the port to code execution: one session = one sandbox with its files and interpreter
+ *
+ * Process: worker, on its event loop; not thread-safe.
+ * Rule:    no callback runs before the call that started it has returned; none runs after the
+ *          session was closed (or the open cancelled). Everything may be called inside callbacks.
+ * Owns:    a session owns its descriptors; code_session_close() ends everything that runs in it.
+ * Behind:  `local` (the spawner of this host, local.c). Others fill struct code_backend_ops
+ *          (backend.h).
+ * Limits:  struct code_config; produced files 20 / 64 MiB a call by default, checked inside the
+ *          sandbox and again here. All bytes that come out are hostile: bounded, never interpreted.
+ */
+#ifndef OTARI_WORKER_CODE_SESSION_H
+#define OTARI_WORKER_CODE_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct event_base;
+struct code_backend;
+struct code_session;
+struct code_open; /* an open that has not answered yet */
+
+enum code_kind { CODE_PYTHON, CODE_BASH, CODE_EDITOR };
+
+#define CODE_SOURCE_MAX (4u << 20) /* longest program of one call, bytes */
+
+struct code_config {
+	uint32_t timeout_ms;   /* of a call, when code_session_exec() gets 0 */
+	uint32_t queue_ms;     /* wait for a free session, when code_session_open() gets 0 */
+	uint32_t max_files;    /* produced files of one call */
+	uint64_t max_bytes;    /* … and their bytes together */
+	uint32_t output_bytes; /* kept of each of stdout and stderr; the rest is counted */
+};
+
+/* --- backend --------------------------------------------------------------------------------- */
+/* Takes spawner_fd, a non-blocking or blocking SEQPACKET socket to the spawner (-1: none yet, see
+ * code_backend_attach). cfg is copied. */
+MUST_CHECK enum err_code code_backend_new_local(struct event_base *base, int spawner_fd,
+    const struct code_config *cfg, struct code_backend **ret, struct err *reterr);
+/* Every session and open must be closed before. NULL allowed. */
+void code_backend_free(struct code_backend **b);
+/* The spawner was replaced: takes the new socket. Running sessions die with the old spawner. */
+void code_backend_attach(struct code_backend *b, int spawner_fd);
+void code_backend_set_config(struct code_backend *b, const struct code_config *cfg);
+/* False when code must be refused (503), with the layer, the errno and the fix in *ret_why_not
+ * (borrowed until the next loop turn). True also while the spawner still tests itself: an open then
+ * waits. */
+bool code_backend_ready(const struct code_backend *b, struct str *ret_why_not);
+/* Sessions of this worker, for gauges. */
+size_t code_backend_open_count(const struct code_backend *b);
+
+/* --- opening --------------------------------------------------------------------------------- */
+/* Exactly once, unless cancelled. s is owned by the receiver; NULL with e set:
+ * ERR_BUSY (at capacity for queue_ms: 503 + Retry-After), ERR_UNSUPPORTED (refused by the
+ * self-test, or no spawner: 503 with e->msg), ERR_INTERNAL. */
+typedef void code_on_open(struct code_session *s, const struct err *e, void *arg);
+/* workspace: who it is for, at most 64 bytes (limits per workspace; copied). Returns owned; the
+ * handle is gone once on_open has run. */
+struct code_open *code_session_open(struct code_backend *b, struct str workspace, uint32_t queue_ms,
+    code_on_open *on_open, void *arg);
+void code_open_cancel(struct code_open **o); /* NULL allowed; on_open is not called */
+
+/* --- files in -------------------------------------------------------------------------------- */
+/* e is NULL when the file is there whole. ERR_INPUT (name), ERR_TOOLARGE (workspace full), ERR_IO.
+ * The session stays usable unless it broke (then exec says so). */
+typedef void code_on_put(const struct err *e, void *arg);
+/* Puts one file into the working directory, over an older one of that name. name: path without
+ * leading slash, "." or ".." (code_name_ok). Takes fd (regular file or memfd), read from offset 0.
+ * Several puts and execs queue in call order. */
+void code_session_put(struct code_session *s, struct str name, uint64_t size, int fd,
+    code_on_put *on_done, void *arg);
+/* The same with bytes pushed by the caller: begin; then data while it returns true - after false
+ * wait for on_room; then end. Nothing may be queued on the session between begin and end. */
+void code_session_put_begin(struct code_session *s, struct str name, uint64_t size,
+    void (*on_room)(void *arg), code_on_put *on_done, void *arg);
+bool code_session_put_data(struct code_session *s, struct str bytes);
+void code_session_put_end(struct code_session *s);
+bool code_name_ok(struct str name);
+
+/* --- running --------------------------------------------------------------------------------- */
+enum code_omit { CODE_OMIT_COUNT, CODE_OMIT_BYTES, CODE_OMIT_UNREADABLE };
+
+struct code_omitted {
+	struct str path;
+	uint64_t size;
+	enum code_omit reason;
+};
+
+struct code_result {              /* borrowed until return */
+	const struct err *failed; /* the session broke: close it; the rest is what arrived */
+	bool timed_out;           /* over the time limit */
+	bool died; /* the interpreter is gone (exit, crash, kill): variables are lost, files kept; a
+		    * fresh one serves the next call. err ends with a line that says so. */
+	int32_t return_code; /* 0; 1 uncaught exception; N of sys.exit(N); 128+signal; 124 timed out
+			      */
+	/* Raw bytes, not checked for UTF-8, at most output_bytes each (and one line of ours at the
+	 * end of err when timed_out or died). total counts all that was written. */
+	struct str out, err;
+	uint64_t out_total, err_total;
+	const struct code_omitted *omitted; /* over a limit, by path; not all when many */
+	size_t omitted_count;
+	uint32_t omitted_total; /* all of them */
+	uint32_t exec_ms;
+};
+
+/* Produced files come one after the other, in the order of their paths, then done. Paths are
+ * relative to the working directory, bytes of the sandbox's choice (never NUL, "", ".", ".." as a
+ * component); never use them as paths of this host. */
+struct code_run_ops {
+	bool (*file_begin)(void *arg, struct str path, uint64_t size); /* false: skip its bytes */
+	void (*file_data)(void *arg, struct str bytes);                /* bytes borrowed */
+	void (*file_end)(void *arg, bool whole);              /* false: cut short, forget it */
+	void (*done)(void *arg, const struct code_result *r); /* exactly once, last */
+};
+
+/* input and ops are: copied / borrowed until done. timeout_ms 0: the config's. At most
+ * CODE_SOURCE_MAX bytes, else failed is ERR_TOOLARGE in done; the session stays usable then. */
+void code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
+    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg);
+/* Back-pressure for produced files: no file callback while paused. */
+void code_session_pause(struct code_session *s);
+void code_session_resume(struct code_session *s);
+bool code_session_is_broken(const struct code_session *s);
+/* Any time, also while something runs: kills it. NULL allowed. */
+void code_session_close(struct code_session **s);
+
+/* --- outliving a request (not built: ERR_UNSUPPORTED) ------------------------------------------
+ */
+MUST_CHECK enum err_code code_session_park(
+    struct code_session **s, char token[64], struct err *reterr);
+MUST_CHECK enum err_code code_session_resume_parked(
+    struct code_backend *b, struct str token, struct code_session **ret, struct err *reterr);
+MUST_CHECK enum err_code code_session_checkpoint(
+    struct code_session *s, int dst_fd, struct err *reterr);
+MUST_CHECK enum err_code code_session_restore(
+    struct code_session *s, int src_fd, struct err *reterr);
+
+#endif
