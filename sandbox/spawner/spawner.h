@@ -1,0 +1,12 @@
+/* spawner.h - the role that makes sandboxes and lends them to the workers
+ *
+ * Process: spawner, entered right after exec with a clean environment and the descriptors of
+ * ipc/fds.h: FD_CTL, FD_LOG, FD_INIT_EXE. Waits for SETTINGS, builds its namespaces, tests a
+ * session, reports SELFTEST (also when it must refuse), then serves until FD_CTL ends.
+ */
+#ifndef OTARI_SANDBOX_SPAWNER_SPAWNER_H
+#define OTARI_SANDBOX_SPAWNER_SPAWNER_H
+
+int spawner_main(void); /* exit code: 0 told to stop, 1 failed, 2 do not start again */
+
+#endif
