@@ -1,0 +1,4 @@
+#!/bin/bash
+# banned.sh - see code.py
+. "$(dirname "$0")/lib.sh"
+sources '*.c' '*.h' | xargs -d '\n' python3 tools/lint/code.py banned
