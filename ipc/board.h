@@ -2,8 +2,8 @@
  * atomics
  *
  * Written by the owner of a slot with relaxed stores/adds; read by anyone (/metrics, the master's
- * watchdog). No locks. A dead process's counters are folded into slot 0 ("gone") by the master
- * before the slot is given again, so that sums never fall.
+ * watchdog). No locks. A slot keeps its counters when it is given to the next process, which goes
+ * on from there, so that sums never fall; its gauges start at zero again.
  */
 #ifndef OTARI_IPC_BOARD_H
 #define OTARI_IPC_BOARD_H
@@ -79,6 +79,11 @@ struct board {
 MUST_CHECK enum err_code board_create(
     int *ret_fd, struct board **ret, struct err *reterr);                           /* master */
 MUST_CHECK enum err_code board_map(int fd, struct board **ret, struct err *reterr); /* children */
+void board_unmap(struct board **b);
+/* Master: a slot for a new process (state STARTING, heartbeat now), or NULL when all are taken. */
+struct board_slot *board_take(struct board *b, uint32_t role, uint32_t number, uint64_t now_ms);
+void board_release(struct board_slot *s); /* its process is gone: gauges 0, free */
+const char *board_state_name(uint32_t state);
 void board_count(struct board_slot *s, enum board_counter c, uint64_t n);
 void board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v);
 uint64_t board_sum(const struct board *b, enum board_counter c);

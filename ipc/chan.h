@@ -36,6 +36,10 @@ typedef void chan_on_msg(struct chan *c, struct msg *msg, void *arg);
 MUST_CHECK enum err_code chan_new(struct event_base *base, int fd, chan_on_msg *cb, void *arg,
     struct chan **ret, struct err *reterr);
 void chan_free(struct chan **c);
+/* From now on only what msg_info allows from these roles (mask of 1u << enum role) is let in. */
+void chan_set_peer(struct chan *c, uint32_t roles);
+/* Waits until the queue is sent, for a process that ends after its last message. */
+MUST_CHECK enum err_code chan_flush(struct chan *c, int timeout_ms, struct err *reterr);
 /* Copies payload, duplicates nothing: fds are borrowed and dup'ed when the message must be queued.
  */
 void chan_send(struct chan *c, enum msg_type type, uint32_t id, struct str payload, const int *fds,

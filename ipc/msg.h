@@ -1,10 +1,13 @@
 /* msg.h - every message between the master and its children, in one table
  *
+ * The spawner is the exception: it speaks ipc/lease.h with the master and the workers.
  * Direction, payload and fds of each type are in the table msg_info (msg.c); a message that the
  * table does not allow from that role closes the channel. Payloads are packed with ipc/codec.h.
  */
 #ifndef OTARI_IPC_MSG_H
 #define OTARI_IPC_MSG_H
+
+#include <stdint.h>
 
 enum msg_type {
 	MSG_HELLO = 1, /* child → master: role, pid, build id */
@@ -13,26 +16,29 @@ enum msg_type {
 	MSG_KEYS,    /* master → worker: sealed keys snapshot (1 fd), generation; base or delta */
 	MSG_SECRETS, /* master → worker, sweeper: sealed secrets memfd for that audience (1 fd) */
 	MSG_ACK,     /* worker, sweeper → master: generation now in use */
-	MSG_PUBLISH, /* worker → master: id, what changed (policy|keys): build and publish */
+	MSG_PUBLISH, /* worker, sweeper → master: id, what changed (policy|keys): build and publish
+		      */
 	MSG_PUBLISHED, /* master → worker: id, result (in force, or not, and why) */
 	MSG_LISTEN,    /* master → worker: one more listening socket to serve (1 fd) */
-	MSG_SPAWNER,   /* master → worker: a new spawner's socket (1 fd), settings generation */
-	MSG_SANDBOX,   /* master → worker: sandbox state (ready, or layer/errno/hint text) */
+	MSG_SPAWNER,   /* master → worker: its socket to a new spawner (1 fd) */
 	MSG_DRAIN,     /* master → child: finish and exit */
 	MSG_REOPEN,    /* master → child: new log fd (1 fd) */
 	MSG_BUILD,     /* master → builder: what to build, generation to give it */
 	MSG_BUILT, /* builder → master: summary + fds (policy, keys, secrets…), or failure text */
-	MSG_FILE_WANTED,    /* builder → master: path of a key or secret file to open */
-	MSG_FILE,           /* master → builder: the fd, or errno */
-	MSG_SPAWNER_CONF,   /* master → spawner: sandbox settings */
-	MSG_SPAWNER_WORKER, /* master → spawner: socket of a worker (1 fd), worker number */
-	MSG_SPAWNER_REPORT, /* spawner → master: self-test layers */
-	MSG_LEASE,          /* worker → spawner */
-	MSG_LEASED,         /* spawner → worker (5 fds) */
-	MSG_RELEASE,        /* worker → spawner */
+	MSG_FILE_WANTED, /* builder → master: path of a key or secret file to open */
+	MSG_FILE,        /* master → builder: the fd, or errno */
 	MSG_TYPE_MAX,
 };
 
+/* Roles as a mask of 1u << enum role. */
+struct msg_info {
+	const char *name;
+	uint32_t senders; /* who may send it */
+	uint32_t max_bytes, max_fds;
+};
+
 const char *msg_name(enum msg_type t);
+/* NULL for a number that is no type. */
+const struct msg_info *msg_info(uint32_t t);
 
 #endif

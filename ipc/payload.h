@@ -3,7 +3,7 @@
  * Process: both ends of every channel to the master. Pure.
  * Rule:    x_encode appends to a buffer; x_decode refuses a payload with bytes missing or left over
  * (ERR_PROTO). Strings of a decoded struct point into the payload.
- * Not here: MSG_SPAWNER_*, MSG_LEASE*, MSG_RELEASE (ipc/lease.h), the settings inside MSG_BUILT
+ * Not here: the spawner's messages (ipc/lease.h), the settings inside MSG_BUILT
  * (ipc/master_conf.h). Messages without an entry here have no payload.
  */
 #ifndef OTARI_IPC_PAYLOAD_H
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Segments, as a mask. The numbers are those of publish_request and store_generation. */
+/* Segments, as a mask; the numbers are those of publish_request (worker/env.h). */
 enum segment { SEG_KEYS = 1, SEG_POLICY = 2, SEG_BOTH = 3 };
 
 struct hello { /* MSG_HELLO */
@@ -49,18 +49,22 @@ struct published { /* MSG_PUBLISHED; same id */
 	struct str error; /* why not */
 };
 
-struct sandbox_note {    /* MSG_SANDBOX */
-	uint32_t state;  /* struct board.sandbox_state: 0 off, 1 testing, 2 ready, 3 refused */
-	struct str text; /* refused: "layer=… errno=… hint=…" */
+struct listen_note {       /* MSG_LISTEN (1 fd) */
+	uint32_t listener; /* number of the listener in the configuration */
+	bool is_admin, is_tls;
 };
 
 /* MSG_BUILD (0 or 1 fd: the keys base now in force, to make a delta against). */
 struct build_ask {
-	uint32_t what;            /* enum segment mask; the configuration is read either way */
+	/* enum segment mask. 0: read the configuration only (no database, no secret file is wanted,
+	 * fd_mask of the answer is 0): the first step of a start, before the user is known. */
+	uint32_t what;
 	uint64_t generation;      /* to write into what is built */
 	uint64_t base_generation; /* of the keys base in force; 0: none, build a base */
 	bool is_start;            /* first build: migrate, refuse without a database */
-	bool is_reload;           /* otari.conf may have changed: reconcile what it declares */
+	bool is_reload;           /* FD_CONF was read anew: reconcile what it declares. Else it is a
+				     copy of what is in force */
+	struct str conf_path;     /* for messages; FD_CONF is a memfd with the text */
 };
 
 /* MSG_BUILT. fds come in the order of the bits of fd_mask, lowest first. */
@@ -100,9 +104,9 @@ MUST_CHECK enum err_code publish_ask_decode(
     struct str in, struct publish_ask *ret, struct err *reterr);
 void published_encode(struct buf *out, const struct published *v);
 MUST_CHECK enum err_code published_decode(struct str in, struct published *ret, struct err *reterr);
-void sandbox_note_encode(struct buf *out, const struct sandbox_note *v);
-MUST_CHECK enum err_code sandbox_note_decode(
-    struct str in, struct sandbox_note *ret, struct err *reterr);
+void listen_note_encode(struct buf *out, const struct listen_note *v);
+MUST_CHECK enum err_code listen_note_decode(
+    struct str in, struct listen_note *ret, struct err *reterr);
 void build_ask_encode(struct buf *out, const struct build_ask *v);
 MUST_CHECK enum err_code build_ask_decode(struct str in, struct build_ask *ret, struct err *reterr);
 void built_encode(struct buf *out, const struct built *v);

@@ -19,6 +19,7 @@
 struct board;
 struct board_slot;
 struct event_base;
+struct role_private;
 
 struct role_env {
 	enum role role;
@@ -27,10 +28,11 @@ struct role_env {
 	struct chan *ctl; /* to the master */
 	struct board *board;
 	struct board_slot *slot;
-	/* Every message from the master that role.c does not answer itself (REOPEN, heartbeat).
-	 * NULL: the master is gone and the role must exit now. */
+	/* Every message from the master that role.c does not answer itself (REOPEN). SIGTERM comes
+	 * as a MSG_DRAIN. NULL: the master is gone and the role must exit now. */
 	chan_on_msg *on_msg;
 	void *arg;
+	struct role_private *priv;
 };
 
 /* argv of a child: otari --role NAME --number N --slot S [--uid U --gid G] [--log json|text]
@@ -38,6 +40,10 @@ struct role_env {
 MUST_CHECK enum err_code role_start(int argc, char **argv, chan_on_msg *on_msg, void *arg,
     struct role_env *ret, struct err *reterr);
 void role_ready(struct role_env *env);
+void role_draining(struct role_env *env); /* shown on the board */
+void role_done(struct role_env *env);     /* frees what role_start made */
+/* Shows "otari: worker 1" in the process list, in place of the arguments. argv is overwritten. */
+void role_set_title(int argc, char **argv, const char *title);
 const char *role_name(enum role r);
 
 #endif

@@ -6,6 +6,6 @@
 #define OTARI_SWEEPER_SWEEPER_H
 
 /* Role entry after exec; returns the exit status. */
-int sweeper_main(void);
+int sweeper_main(int argc, char **argv);
 
 #endif
