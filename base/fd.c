@@ -83,6 +83,14 @@ fd_dup(int fd)
 }
 
 bool
+fd_dup_to(int fd, int target, bool cloexec)
+{
+	if (fd == target)
+		return fd_set_cloexec(fd, cloexec);
+	return dup3(fd, target, cloexec ? O_CLOEXEC : 0) == target;
+}
+
+bool
 fd_set_nonblock(int fd, bool on)
 {
 	int fl = fcntl(fd, F_GETFL);

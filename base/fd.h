@@ -23,6 +23,8 @@ int fd_memfd(const char *name); /* sealable */
 bool fd_seal(int fd);           /* no more writing, growing, shrinking, sealing */
 bool fd_is_sealed(int fd);
 int fd_dup(int fd); /* close-on-exec copy */
+/* Makes target a copy of fd, in one step when target was open. */
+bool fd_dup_to(int fd, int target, bool cloexec);
 bool fd_set_nonblock(int fd, bool on);
 bool fd_set_cloexec(int fd, bool on);
 bool fd_close_from(int first); /* every fd >= first; false when neither way works */

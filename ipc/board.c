@@ -1,0 +1,202 @@
+#include "ipc/board.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define BOARD_MAGIC   0x4f54424fu
+#define BOARD_VERSION 1u
+
+_Static_assert(sizeof(struct board_slot) % 64 == 0, "slots do not share cache lines");
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the board needs lock-free 64-bit atomics");
+
+static const char *const counter_names[BC_COUNTER_MAX] = {
+    [BC_REQUESTS] = "requests_total",
+    [BC_RESPONSES_2XX] = "responses_2xx_total",
+    [BC_RESPONSES_4XX] = "responses_4xx_total",
+    [BC_RESPONSES_5XX] = "responses_5xx_total",
+    [BC_CLIENT_ABORTS] = "client_aborts_total",
+    [BC_BYTES_IN] = "received_bytes_total",
+    [BC_BYTES_OUT] = "sent_bytes_total",
+    [BC_UPSTREAM_CALLS] = "upstream_calls_total",
+    [BC_UPSTREAM_ERRORS] = "upstream_errors_total",
+    [BC_FAST_PATH] = "fast_path_total",
+    [BC_TURN_PATH] = "turn_path_total",
+    [BC_CODE_RUNS] = "code_runs_total",
+    [BC_CODE_ERRORS] = "code_errors_total",
+    [BC_LEASES] = "sandbox_leases_total",
+    [BC_LEASE_REFUSALS] = "sandbox_lease_refusals_total",
+    [BC_FILES_STORED] = "files_stored_total",
+    [BC_FILE_BYTES_STORED] = "file_stored_bytes_total",
+    [BC_USAGE_RECORDS] = "usage_records_total",
+    [BC_USAGE_LOST] = "usage_lost_total",
+    [BC_USAGE_DRAINED] = "usage_drained_total",
+    [BC_SWEPT] = "files_swept_total",
+    [BC_JOBS_REFUSED] = "jobs_refused_total",
+    [BC_POLICY_LOADS] = "policy_loads_total",
+};
+
+static const char *const gauge_names[BG_GAUGE_MAX] = {
+    [BG_CONNECTIONS] = "connections",
+    [BG_REQUESTS_ACTIVE] = "requests_active",
+    [BG_STREAMS_ACTIVE] = "streams_active",
+    [BG_SESSIONS_LEASED] = "sandbox_sessions_leased",
+    [BG_POOL_READY] = "sandbox_pool_ready",
+    [BG_SNAPSHOTS_ALIVE] = "snapshots_alive",
+    [BG_SPOOL_BYTES] = "spool_bytes",
+    [BG_JOBS_QUEUED] = "jobs_queued",
+    [BG_OPEN_FDS] = "open_fds",
+};
+
+static enum err_code
+map(int fd, struct board **ret, struct err *reterr)
+{
+	void *p = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return err_set(reterr, ERR_IO, "mmap board");
+	*ret = p;
+	return ERR_OK;
+}
+
+enum err_code
+board_create(int *ret_fd, struct board **ret, struct err *reterr)
+{
+	struct board *b;
+	enum err_code rc = ERR_OK;
+	int fd = fd_memfd("otari-board");
+	if (fd < 0 || ftruncate(fd, sizeof(*b)) != 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		rc = err_set(reterr, ERR_IO, "memfd of the board");
+	if (rc == ERR_OK)
+		rc = map(fd, &b, reterr);
+	if (rc != ERR_OK) {
+		fd_close(&fd);
+		return rc;
+	}
+	b->magic = BOARD_MAGIC;
+	b->version = BOARD_VERSION;
+	b->slots = BOARD_SLOTS;
+	b->started_s = (uint64_t)clock_wall_s();
+	*ret_fd = fd;
+	*ret = b;
+	return ERR_OK;
+}
+
+enum err_code
+board_map(int fd, struct board **ret, struct err *reterr)
+{
+	struct stat st;
+	struct board *b;
+	if (fstat(fd, &st) != 0)
+		return err_set(reterr, ERR_IO, "board");
+	if (st.st_size != (off_t)sizeof(struct board))
+		return err_set(reterr, ERR_PROTO, "board has another size");
+	enum err_code rc = map(fd, &b, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	if (b->magic != BOARD_MAGIC || b->version != BOARD_VERSION || b->slots != BOARD_SLOTS) {
+		board_unmap(&b);
+		return err_set(reterr, ERR_PROTO, "board of another version");
+	}
+	*ret = b;
+	return ERR_OK;
+}
+
+void
+board_unmap(struct board **b)
+{
+	if (*b != NULL)
+		(void)munmap(*b, sizeof(struct board));
+	*b = NULL;
+}
+
+struct board_slot *
+board_take(struct board *b, uint32_t role, uint32_t number, uint64_t now_ms)
+{
+	for (size_t i = 0; i < BOARD_SLOTS; i++) {
+		struct board_slot *s = &b->slot[i];
+		if (s->state != BOARD_FREE)
+			continue;
+		s->role = role;
+		s->number = number;
+		s->pid = 0;
+		s->heartbeat_ms = now_ms;
+		s->state = BOARD_STARTING;
+		return s;
+	}
+	return NULL;
+}
+
+void
+board_release(struct board_slot *s)
+{
+	for (size_t i = 0; i < BG_GAUGE_MAX; i++)
+		atomic_store_explicit(&s->gauges[i], 0, memory_order_relaxed);
+	s->policy_generation = 0;
+	s->keys_generation = 0;
+	s->pid = 0;
+	s->state = BOARD_FREE;
+}
+
+void
+board_count(struct board_slot *s, enum board_counter c, uint64_t n)
+{
+	atomic_fetch_add_explicit(&s->counters[c], n, memory_order_relaxed);
+}
+
+void
+board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v)
+{
+	atomic_store_explicit(&s->gauges[g], v, memory_order_relaxed);
+}
+
+uint64_t
+board_sum(const struct board *b, enum board_counter c)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < BOARD_SLOTS; i++)
+		sum += atomic_load_explicit(&b->slot[i].counters[c], memory_order_relaxed);
+	return sum;
+}
+
+uint64_t
+board_sum_gauge(const struct board *b, enum board_gauge g)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < BOARD_SLOTS; i++)
+		sum += atomic_load_explicit(&b->slot[i].gauges[g], memory_order_relaxed);
+	return sum;
+}
+
+const char *
+board_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+	    [BOARD_FREE] = "free",
+	    [BOARD_STARTING] = "starting",
+	    [BOARD_READY] = "ready",
+	    [BOARD_DRAINING] = "draining",
+	    [BOARD_DEAD] = "dead",
+	};
+	return state < ARRAY_LEN(names) ? names[state] : "unknown";
+}
+
+const char *
+board_counter_name(enum board_counter c)
+{
+	CHECK(c < BC_COUNTER_MAX);
+	return counter_names[c];
+}
+
+const char *
+board_gauge_name(enum board_gauge g)
+{
+	CHECK(g < BG_GAUGE_MAX);
+	return gauge_names[g];
+}
