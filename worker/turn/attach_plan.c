@@ -1,0 +1,198 @@
+#include "worker/turn/attach_plan.h"
+
+static struct attachment *
+find(const struct attach_plan *plan, struct str file_id)
+{
+	for (struct attachment *t = plan->first; t != NULL; t = t->next)
+		if (str_eq(t->file_id, file_id))
+			return t;
+	return NULL;
+}
+
+static struct attachment *
+reference(struct arena *a, struct attach_plan *plan, struct str file_id)
+{
+	struct attachment **end = &plan->first;
+	for (; *end != NULL; end = &(*end)->next)
+		if (str_eq((*end)->file_id, file_id))
+			return *end;
+	struct attachment *t = ARENA_NEW(a, struct attachment);
+	if (t == NULL)
+		return NULL;
+	t->file_id = file_id;
+	*end = t;
+	plan->count++;
+	return t;
+}
+
+static bool
+names_a_file(const struct part *p)
+{
+	if (p->kind == PART_UPLOAD)
+		return p->media.file_id.len > 0;
+	return (p->kind == PART_IMAGE || p->kind == PART_DOCUMENT || p->kind == PART_AUDIO) &&
+	       p->media.source == MEDIA_FILE_ID && p->media.file_id.len > 0;
+}
+
+static void
+collect_parts(struct arena *a, struct attach_plan *plan, const struct part *p)
+{
+	for (; p != NULL; p = p->next) {
+		if (p->kind == PART_RESULT)
+			collect_parts(a, plan, p->content);
+		if (!names_a_file(p))
+			continue;
+		struct attachment *t = reference(a, plan, p->media.file_id);
+		if (t == NULL)
+			return;
+		t->for_sandbox = plan->to_sandbox;
+		if (p->kind != PART_UPLOAD || !plan->to_sandbox)
+			t->for_model = true;
+	}
+}
+
+enum err_code
+attach_collect(struct conversation *conv, bool to_sandbox, const struct tool *claimed,
+    struct attach_plan *ret, struct err *reterr)
+{
+	struct attach_plan plan = {.to_sandbox = to_sandbox};
+	for (const struct message *m = conv->messages; m != NULL; m = m->next)
+		collect_parts(conv->arena, &plan, m->parts);
+	for (size_t i = 0; claimed != NULL && to_sandbox && i < claimed->container_file_count;
+	     i++) {
+		struct attachment *t = reference(conv->arena, &plan, claimed->container_files[i]);
+		if (t != NULL)
+			t->for_sandbox = true;
+	}
+	if (plan.count > ATTACH_FILES_MAX)
+		return err_set(reterr, ERR_INPUT, "the request refers to more than %u files",
+		    ATTACH_FILES_MAX);
+	*ret = plan;
+	return ERR_OK;
+}
+
+/* Never empty, never a path, never "." or "..". */
+static struct str
+last_segment(struct str filename)
+{
+	for (size_t i = filename.len; i > 0; i--)
+		if (filename.ptr[i - 1] == '/' || filename.ptr[i - 1] == '\\') {
+			filename = str_from(filename, i);
+			break;
+		}
+	if (filename.len == 0 || str_eq(filename, STR(".")) || str_eq(filename, STR("..")) ||
+	    filename.len > 240 || str_chr(filename, '\0') != SIZE_MAX)
+		return STR("file");
+	return filename;
+}
+
+static bool
+name_is_taken(const struct attach_plan *plan, const struct attachment *until, struct str name)
+{
+	for (const struct attachment *t = plan->first; t != until; t = t->next)
+		if (t->is_found && t->for_sandbox && str_eq(t->name, name))
+			return true;
+	return false;
+}
+
+void
+attach_name(struct arena *a, struct attach_plan *plan)
+{
+	for (struct attachment *t = plan->first; t != NULL; t = t->next) {
+		if (!t->is_found)
+			continue;
+		struct str base = last_segment(t->filename);
+		size_t dot = str_rchr(base, '.');
+		if (dot == SIZE_MAX || dot == 0)
+			dot = base.len;
+		t->name = base;
+		for (unsigned n = 2; name_is_taken(plan, t, t->name) && n <= ATTACH_FILES_MAX + 1;
+		     n++)
+			t->name = arena_printf(
+			    a, "%.*s-%u%.*s", (int)dot, base.ptr, n, STR_FMT(str_from(base, dot)));
+	}
+}
+
+bool
+attach_is_text(struct str mime)
+{
+	static const struct str names[] = {
+	    STR_INIT("application/json"),
+	    STR_INIT("application/xml"),
+	    STR_INIT("application/x-ndjson"),
+	    STR_INIT("application/yaml"),
+	    STR_INIT("application/javascript"),
+	    STR_INIT("application/sql"),
+	};
+	mime = str_trim(str_sub(mime, 0, str_chr(mime, ';')));
+	if (str_starts_nocase(mime, STR("text/")))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq_nocase(mime, names[i]))
+			return true;
+	return false;
+}
+
+static void
+become_text(struct part *p, struct str text)
+{
+	p->kind = PART_TEXT;
+	p->text = text;
+	p->raw = STR_NULL;
+	p->media = (struct media){.source = MEDIA_NONE};
+}
+
+/* True when the part was changed. */
+static bool
+rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
+{
+	const struct attachment *t = names_a_file(p) ? find(plan, p->media.file_id) : NULL;
+	if (t == NULL || !t->is_found)
+		return false;
+	if (p->kind == PART_UPLOAD && plan->to_sandbox) {
+		become_text(
+		    p, arena_printf(a,
+			   "[The file %.*s is available in the working directory of the code "
+			   "execution tool.]",
+			   STR_FMT(t->name)));
+	} else if (t->is_text) {
+		become_text(p, arena_printf(a, "[Attached file: %.*s]\n%.*s\n[End of file]",
+				   STR_FMT(t->name), STR_FMT(t->content)));
+	} else {
+		if (p->kind == PART_UPLOAD)
+			p->kind = str_starts_nocase(t->mime_type, STR("image/")) ? PART_IMAGE
+										 : PART_DOCUMENT;
+		p->raw = STR_NULL;
+		p->media.source = MEDIA_BASE64;
+		p->media.data = t->content;
+		p->media.media_type = t->mime_type;
+		p->media.filename = t->name;
+		p->media.file_id = STR_NULL;
+	}
+	return true;
+}
+
+static bool
+rewrite_parts(struct arena *a, const struct attach_plan *plan, struct part *p)
+{
+	bool changed = false;
+	for (; p != NULL; p = p->next) {
+		bool here = rewrite_part(a, plan, p);
+		if (p->kind == PART_RESULT && rewrite_parts(a, plan, p->content)) {
+			p->raw = STR_NULL;
+			here = true;
+		}
+		changed |= here;
+	}
+	return changed;
+}
+
+void
+attach_rewrite(struct conversation *conv, const struct attach_plan *plan)
+{
+	if (plan->count == 0)
+		return;
+	for (struct message *m = conv->messages; m != NULL; m = m->next)
+		if (rewrite_parts(conv->arena, plan, m->parts))
+			m->raw = STR_NULL;
+}

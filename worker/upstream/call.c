@@ -1,0 +1,203 @@
+#include "worker/upstream/call.h"
+
+#include "base/buf.h"
+#include "base/http_client.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/version.h"
+#include "worker/http/http.h"
+
+#define RETRIES     1
+#define HEADERS_MAX 64
+
+struct upstream_call {
+	struct http_client *client;
+	struct http_call *http;
+	struct arena *arena;
+	const struct target *target;
+	const struct upstream_ops *ops;
+	void *arg;
+	struct http_call_spec spec;
+	struct http_client_header headers[HEADERS_MAX];
+	struct buf error_body; /* of an answer that is not 2xx */
+	unsigned attempts;
+	bool is_accepted, has_head;
+};
+
+/* Headers of the client that mean something to a provider of the Messages wire. */
+static const char *const forwarded_messages[] = {"anthropic-version", "anthropic-beta"};
+
+static void
+add_header(struct upstream_call *c, struct str name, struct str value)
+{
+	if (c->spec.header_count == HEADERS_MAX || value.ptr == NULL)
+		return;
+	for (size_t i = 0; i < c->spec.header_count; i++)
+		if (str_eq_nocase(c->headers[i].name, name)) {
+			c->headers[i].value = value;
+			return;
+		}
+	c->headers[c->spec.header_count++] = (struct http_client_header){name, value};
+}
+
+/* Configured headers come last and win. */
+static void
+make_headers(struct upstream_call *c, bool stream, const struct http_exchange *from)
+{
+	const struct target *t = c->target;
+	add_header(c, STR("content-type"), STR("application/json"));
+	add_header(c, STR("accept"), stream ? STR("text/event-stream") : STR("application/json"));
+	add_header(c, STR("user-agent"), STR("otari/" OTARI_VERSION));
+	if (t->wire == WIRE_MESSAGES) {
+		add_header(c, STR("anthropic-version"), STR("2023-06-01"));
+		for (size_t i = 0; from != NULL && i < ARRAY_LEN(forwarded_messages); i++) {
+			struct str v = http_header(from, forwarded_messages[i]);
+			if (v.ptr != NULL)
+				add_header(c, str_c(forwarded_messages[i]), arena_str(c->arena, v));
+		}
+		if (t->key.len > 0)
+			add_header(c, STR("x-api-key"), t->key);
+	} else if (t->key.len > 0) {
+		add_header(c, STR("authorization"),
+		    arena_printf(c->arena, "Bearer %.*s", STR_FMT(t->key)));
+	}
+	for (size_t i = 0; i < t->header_count; i++)
+		add_header(c, t->headers[i].name, t->headers[i].value);
+}
+
+static void
+release(struct upstream_call *c)
+{
+	buf_done(&c->error_body);
+	mem_free(c);
+}
+
+static void
+on_head(void *arg, struct http_call *http, int status)
+{
+	struct upstream_call *c = arg;
+	c->http = http;
+	c->has_head = true;
+	c->is_accepted = status >= 200 && status < 300;
+	if (c->is_accepted)
+		c->ops->on_accept(c->arg, c);
+}
+
+static bool
+on_data(void *arg, struct http_call *http, struct str bytes)
+{
+	struct upstream_call *c = arg;
+	(void)http;
+	if (c->is_accepted)
+		return c->ops->on_data(c->arg, bytes);
+	buf_add(&c->error_body, str_sub(bytes, 0, c->error_body.max - c->error_body.len));
+	return true;
+}
+
+static bool try_again(struct upstream_call *c);
+
+static void
+on_done(void *arg, struct http_call *http, const struct err *err)
+{
+	struct upstream_call *c = arg;
+	struct failure f;
+	c->http = NULL;
+	if (err != NULL && err->code == ERR_UPSTREAM && !c->has_head && try_again(c))
+		return;
+	if (c->has_head && !c->is_accepted) {
+		failure_from_status(c->arena, http_call_status(http), buf_str(&c->error_body),
+		    http_call_header(http, "retry-after"), c->target->key, &f);
+	} else if (err != NULL) {
+		failure_from_err(c->arena, err, &f);
+	}
+	bool failed = err != NULL || !c->is_accepted;
+	const struct upstream_ops *ops = c->ops;
+	void *ops_arg = c->arg;
+	release(c);
+	ops->on_done(ops_arg, failed ? &f : NULL);
+}
+
+static const struct http_call_ops call_ops = {on_head, on_data, on_done};
+
+static bool
+try_again(struct upstream_call *c)
+{
+	if (c->attempts > RETRIES)
+		return false;
+	c->attempts++;
+	return http_call_start(c->client, &c->spec, &call_ops, c, &c->http, NULL) == ERR_OK;
+}
+
+enum err_code
+upstream_start(struct http_client *client, struct arena *a, const struct target *target,
+    const char *path, struct str body, bool stream, const struct http_exchange *from,
+    const struct upstream_ops *ops, void *arg, struct upstream_call **ret, struct err *reterr)
+{
+	struct upstream_call *c = MEM_NEW(struct upstream_call);
+	c->client = client;
+	c->arena = a;
+	c->target = target;
+	c->ops = ops;
+	c->arg = arg;
+	c->attempts = 1;
+	buf_init(&c->error_body, LIMIT_UPSTREAM_ERROR_BYTES);
+	c->spec = (struct http_call_spec){
+	    .method = "POST",
+	    .url = arena_printf(a, "%.*s%s", STR_FMT(target->api_base), path),
+	    .headers = c->headers,
+	    .body = body,
+	    .connect_timeout_ms = target->connect_ms,
+	    .first_byte_timeout_ms = target->first_byte_ms,
+	    .idle_timeout_ms = target->idle_ms,
+	    .proxy = target->proxy.len > 0 ? arena_cstr(a, target->proxy) : NULL,
+	};
+	make_headers(c, stream, from);
+	enum err_code rc = http_call_start(client, &c->spec, &call_ops, c, &c->http, reterr);
+	if (rc != ERR_OK) {
+		release(c);
+		return rc;
+	}
+	*ret = c;
+	return ERR_OK;
+}
+
+void
+upstream_cancel(struct upstream_call **cp)
+{
+	struct upstream_call *c = *cp;
+	if (c == NULL)
+		return;
+	*cp = NULL;
+	http_call_cancel(&c->http);
+	release(c);
+}
+
+void
+upstream_resume(struct upstream_call *c)
+{
+	if (c->http != NULL)
+		http_call_resume(c->http);
+}
+
+bool
+upstream_is_event_stream(const struct upstream_call *c)
+{
+	return str_starts_nocase(
+	    str_trim(http_call_header(c->http, "content-type")), STR("text/event-stream"));
+}
+
+void
+upstream_relay_headers(const struct upstream_call *c, struct http_exchange *to)
+{
+	static const char *const prefixes[] = {
+	    "x-ratelimit-", "anthropic-ratelimit-", "retry-after", "x-should-retry"};
+	size_t n;
+	const struct http_client_header *h = http_call_headers(c->http, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (h[i].value.len > 256 || str_chr(h[i].value, '\0') != SIZE_MAX)
+			continue;
+		for (size_t k = 0; k < ARRAY_LEN(prefixes); k++)
+			if (str_starts_nocase(h[i].name, str_c(prefixes[k])))
+				http_reply_header(to, arena_cstr(c->arena, h[i].name), h[i].value);
+	}
+}
