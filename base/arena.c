@@ -42,24 +42,44 @@ arena_new(size_t cap_bytes)
 }
 
 void
-arena_free(struct arena **ap)
+arena_reset(struct arena *a)
 {
-	struct arena *a = *ap;
-	if (a == NULL)
-		return;
 	CHECK_MAGIC(a, ARENA_MAGIC);
-	*ap = NULL;
 	for (struct deferred *d = a->deferred; d != NULL;) {
 		struct deferred *next = d->next;
 		d->fn(d->ptr);
 		mem_free(d);
 		d = next;
 	}
+	a->deferred = NULL;
+	struct block *keep = NULL;
 	for (struct block *b = a->blocks; b != NULL;) {
 		struct block *next = b->next;
-		mem_free(b);
+		if (keep == NULL && b->size == BLOCK_BYTES)
+			keep = b;
+		else
+			mem_free(b);
 		b = next;
 	}
+	if (keep != NULL) {
+		memset(keep->data, 0, keep->used);
+		keep->used = 0;
+		keep->next = NULL;
+	}
+	a->blocks = keep;
+	a->used = 0;
+	a->overflowed = false;
+}
+
+void
+arena_free(struct arena **ap)
+{
+	struct arena *a = *ap;
+	if (a == NULL)
+		return;
+	*ap = NULL;
+	arena_reset(a);
+	mem_free(a->blocks);
 	a->magic = 0;
 	mem_free(a);
 }

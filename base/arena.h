@@ -17,7 +17,10 @@
 struct arena;
 
 struct arena *arena_new(size_t cap_bytes); /* returns owned; free with arena_free */
-void arena_free(struct arena **a);         /* NULL allowed; runs the deferred calls in reverse */
+/* Forgets everything handed out (deferred calls run), keeps a block for the next use: for scratch
+ * arenas. */
+void arena_reset(struct arena *a);
+void arena_free(struct arena **a); /* NULL allowed; runs the deferred calls in reverse */
 /* Zeroed, aligned to 16. NULL once over the cap. */
 void *arena_alloc(struct arena *a, size_t n);
 void *arena_array(struct arena *a, size_t count, size_t size);

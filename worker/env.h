@@ -22,6 +22,7 @@ struct http_server;
 struct jobs;
 struct publish;
 struct secrets;
+struct settlement;
 struct spool;
 
 struct worker_env {
@@ -40,7 +41,8 @@ struct worker_env {
 	struct jobs *io;  /* thread context: NULL */
 	struct blob_store *blobs;
 	struct spool *spool;
-	struct code_backend *code; /* NULL: no sandbox configured */
+	struct settlement *settlement; /* turn/settle.h: usage on its way to the spool */
+	struct code_backend *code;     /* NULL: no sandbox configured */
 	struct publish *publish;
 	bool draining;
 };

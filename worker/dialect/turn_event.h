@@ -57,13 +57,13 @@ enum finish_reason {
 	FINISH_OTHER,   /* reason_raw says what */
 };
 
-struct usage { /* tokens; -1: not reported. input counts everything, cached parts included */
+struct token_usage { /* tokens; -1: not reported. input counts everything, cached parts included */
 	int64_t input, output;
 	int64_t cache_read, cache_write; /* parts of input */
 	int64_t reasoning;               /* part of output */
 	struct str raw;                  /* the provider's own object, for the same wire */
 };
-#define USAGE_NONE ((struct usage){-1, -1, -1, -1, -1, {NULL, 0}})
+#define TOKEN_USAGE_NONE ((struct token_usage){-1, -1, -1, -1, -1, {NULL, 0}})
 
 struct turn_event {
 	enum turn_event_type type;
@@ -77,7 +77,7 @@ struct turn_event {
 	enum wire raw_wire;
 	enum finish_reason reason;
 	struct str reason_raw, stop_sequence;
-	struct usage usage;
+	struct token_usage usage;
 	/* ERROR: what a client is told; status as HTTP would say it */
 	int status;
 	struct str error_type, error_message;
@@ -86,6 +86,6 @@ struct turn_event {
 /* Returning false stops the reader. */
 typedef bool turn_on_event(void *arg, const struct turn_event *ev);
 
-void usage_add(struct usage *sum, const struct usage *round); /* -1 + n = n */
+void token_usage_add(struct token_usage *sum, const struct token_usage *round); /* -1 + n = n */
 
 #endif

@@ -1,0 +1,32 @@
+#include "storage/sql/store_util.h"
+
+#include <string.h>
+
+#define FIRST_ITEMS 16u
+
+struct str
+store_copy(struct arena *a, struct db_rows *rows, unsigned col)
+{
+	struct str s = db_col_text(rows, col);
+	return s.ptr == NULL ? STR_NULL : arena_str(a, s);
+}
+
+void *
+store_grow(struct arena *a, void *items, size_t n, size_t item_size)
+{
+	bool is_full = n == 0 || (n >= FIRST_ITEMS && (n & (n - 1)) == 0);
+	if (!is_full)
+		return items;
+	void *bigger = arena_array(a, n == 0 ? FIRST_ITEMS : 2 * n, item_size);
+	if (bigger != NULL && n > 0)
+		memcpy(bigger, items, n * item_size);
+	return bigger;
+}
+
+enum err_code
+store_check_arena(const struct arena *a, struct err *reterr)
+{
+	return arena_overflowed(a)
+		   ? err_set(reterr, ERR_NOMEM, "database: the result is over the memory limit")
+		   : ERR_OK;
+}

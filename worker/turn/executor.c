@@ -1,0 +1,186 @@
+#include "worker/turn/executor.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum code_family
+executor_family(struct str type)
+{
+	if (str_eq(type, STR("otari_code_execution")))
+		return CODE_FAMILY_EXPLICIT;
+	if (str_eq(type, STR("code_execution")))
+		return CODE_FAMILY_BARE;
+	if (str_eq(type, STR("code_interpreter")))
+		return CODE_FAMILY_OPENAI;
+	if (str_starts(type, STR("code_execution_")))
+		return CODE_FAMILY_ANTHROPIC;
+	return CODE_FAMILY_NONE;
+}
+
+bool
+executor_is_native(struct str type, struct str provider_type, enum wire wire)
+{
+	static const struct {
+		enum code_family family;
+		struct str provider;
+		enum wire wire;
+	} table[] = {
+	    {CODE_FAMILY_ANTHROPIC, STR_INIT("anthropic"), WIRE_MESSAGES},
+	    {CODE_FAMILY_OPENAI, STR_INIT("openai"), WIRE_RESPONSES},
+	};
+	enum code_family family = executor_family(type);
+	for (size_t i = 0; i < ARRAY_LEN(table); i++)
+		if (table[i].family == family && table[i].wire == wire &&
+		    str_eq_nocase(table[i].provider, provider_type))
+			return true;
+	return false;
+}
+
+enum snap_executor
+executor_parse(struct str s)
+{
+	static const struct {
+		struct str word;
+		enum snap_executor value;
+	} words[] = {
+	    {STR_INIT("auto"), EXECUTOR_AUTO},
+	    {STR_INIT("otari"), EXECUTOR_OTARI},
+	    {STR_INIT("provider"), EXECUTOR_PROVIDER},
+	};
+	s = str_trim(s);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (str_eq_nocase(s, words[i].word))
+			return words[i].value;
+	return EXECUTOR_UNSET;
+}
+
+static void refuse(struct executor_decision *d, int status, const char *fmt, ...) PRINTF(3, 4);
+
+static void
+refuse(struct executor_decision *d, int status, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(d->message, sizeof(d->message), fmt, ap);
+	va_end(ap);
+	d->outcome = EXECUTOR_REFUSED;
+	d->status = status;
+}
+
+static void
+find_declarations(
+    const struct conversation *conv, struct tool **ret_explicit, struct tool **ret_keyword)
+{
+	*ret_explicit = *ret_keyword = NULL;
+	for (struct tool *t = conv->tools; t != NULL; t = t->next) {
+		if (t->kind != TOOL_CODE)
+			continue;
+		struct tool **slot =
+		    executor_family(t->type) == CODE_FAMILY_EXPLICIT ? ret_explicit : ret_keyword;
+		if (*slot == NULL)
+			*slot = t;
+	}
+}
+
+/* The policy's vetoes, which apply only to what would run here. */
+static void
+check_policy(const struct executor_input *in, struct executor_decision *d)
+{
+	const struct executor_policy *p = in->policy;
+	if (in->conv->has_mcp_server_ids)
+		refuse(d, 400,
+		    "code execution and MCP servers cannot be combined in one request: pick one");
+	else if (p->is_configured && !p->is_enabled)
+		refuse(d, 403, "code execution is not enabled for this workspace");
+	else if (p->is_configured && p->has_tools && (p->tools & TOOL_MASK_PYTHON) == 0)
+		refuse(d, 403, "the workspace policy leaves out the tool kind code_execution");
+}
+
+static void
+decide_keyword(const struct executor_input *in, struct executor_decision *d, struct tool *keyword,
+    enum snap_executor header)
+{
+	enum snap_executor pin = in->policy->pin;
+	if (pin != EXECUTOR_UNSET && header != EXECUTOR_UNSET && header != pin) {
+		refuse(d, 403,
+		    "the workspace policy decides who runs code: it pins another value than "
+		    "the header %s asks for",
+		    EXECUTOR_HEADER);
+		return;
+	}
+	enum snap_executor wish = in->deployment;
+	if (header != EXECUTOR_UNSET)
+		wish = header;
+	if (pin != EXECUTOR_UNSET)
+		wish = pin;
+	bool native = in->same_wire &&
+		      (in->native_override >= 0
+			      ? in->native_override == 1
+			      : executor_is_native(keyword->type, in->provider_type, in->wire));
+	if (wish != EXECUTOR_OTARI && wish != EXECUTOR_PROVIDER)
+		wish = native ? EXECUTOR_PROVIDER : EXECUTOR_OTARI;
+	if (wish == EXECUTOR_PROVIDER) {
+		d->outcome = EXECUTOR_FORWARD;
+		if (d->explicit_tool != NULL)
+			refuse(d, 400,
+			    "otari_code_execution cannot be combined with a provider-native "
+			    "declaration that the provider runs");
+		return;
+	}
+	enum code_family family = executor_family(keyword->type);
+	d->outcome = EXECUTOR_HERE;
+	d->claimed = keyword;
+	d->native_blocks = (family == CODE_FAMILY_ANTHROPIC && in->wire == WIRE_MESSAGES) ||
+			   (family == CODE_FAMILY_OPENAI && in->wire == WIRE_RESPONSES);
+	d->purpose_hint = keyword->purpose_hint;
+	if (d->purpose_hint.len == 0 && d->explicit_tool != NULL)
+		d->purpose_hint = d->explicit_tool->purpose_hint;
+}
+
+void
+executor_decide(const struct executor_input *in, struct executor_decision *d)
+{
+	*d = (struct executor_decision){.outcome = EXECUTOR_NONE};
+	struct str sent = str_trim(in->header);
+	enum snap_executor header = executor_parse(sent);
+	if (sent.len > 0 && header == EXECUTOR_UNSET) {
+		refuse(
+		    d, 400, "the header %s must be one of auto, otari, provider", EXECUTOR_HEADER);
+		return;
+	}
+	struct tool *keyword;
+	find_declarations(in->conv, &d->explicit_tool, &keyword);
+	if (d->explicit_tool == NULL && keyword == NULL)
+		return;
+	if (!in->has_sandbox) {
+		d->outcome = EXECUTOR_FORWARD;
+		if (d->explicit_tool != NULL || header == EXECUTOR_OTARI)
+			refuse(d, 400,
+			    "no sandbox is configured: set sandbox_url (OTARI_SANDBOX_URL)");
+		return;
+	}
+	if (keyword != NULL) {
+		decide_keyword(in, d, keyword, header);
+	} else {
+		d->outcome = EXECUTOR_HERE;
+		d->purpose_hint = d->explicit_tool->purpose_hint;
+	}
+	if (d->outcome == EXECUTOR_HERE)
+		check_policy(in, d);
+}
+
+void
+executor_apply(struct conversation *conv, const struct executor_decision *d)
+{
+	if (d->outcome != EXECUTOR_HERE)
+		return;
+	for (struct tool **link = &conv->tools; *link != NULL;) {
+		struct tool *t = *link;
+		bool is_explicit =
+		    t->kind == TOOL_CODE && executor_family(t->type) == CODE_FAMILY_EXPLICIT;
+		if (t == d->claimed || is_explicit)
+			*link = t->next;
+		else
+			link = &t->next;
+	}
+}

@@ -1,0 +1,81 @@
+#include "worker/turn/result_text.h"
+
+#include <stdio.h>
+
+#include "base/utf8.h"
+
+bool
+result_is_error(const struct result_text *r)
+{
+	return r->failure.len > 0 || r->return_code != 0 || (r->err.len > 0 && r->out.len == 0);
+}
+
+static void
+section(struct buf *out, size_t start, struct str title, struct str body)
+{
+	if (body.len == 0)
+		return;
+	if (out->len > start)
+		buf_addc(out, '\n');
+	buf_add(out, title);
+	buf_add(out, body);
+}
+
+static void
+write_files(const struct result_text *r, size_t start, struct buf *out)
+{
+	for (size_t i = 0; i < r->file_count; i++) {
+		const struct result_file *f = &r->files[i];
+		struct str name = f->name.len > 0 ? f->name : STR("?");
+		if (i == 0) {
+			section(out, start, STR("files: "), name);
+		} else {
+			buf_add(out, STR(", "));
+			buf_add(out, name);
+		}
+		if (f->file_id.len > 0)
+			buf_printf(out, " (file_id: %.*s)", STR_FMT(f->file_id));
+	}
+}
+
+void
+result_text_write(const struct result_text *r, struct buf *out)
+{
+	if (result_is_error(r))
+		buf_add(out, STR("[tool error] "));
+	if (r->failure.len > 0) {
+		buf_add(out, r->failure);
+		return;
+	}
+	size_t start = out->len;
+	section(out, start, STR("stdout:\n"), r->out);
+	section(out, start, STR("stderr:\n"), r->err);
+	if (r->return_code != 0) {
+		char num[16];
+		int n = snprintf(num, sizeof(num), "%d", r->return_code);
+		section(out, start, STR("return_code: "), str_n(num, (size_t)n));
+	}
+	write_files(r, start, out);
+	if (out->len == start)
+		buf_add(out, STR("(no output)"));
+}
+
+void
+result_clean(struct str bytes, uint64_t total, struct buf *out)
+{
+	struct buf valid = BUF_INIT((size_t)3 * bytes.len + 8);
+	utf8_mend(bytes, &valid);
+	struct str kept = utf8_cut(buf_str(&valid), RESULT_STREAM_MAX_BYTES);
+	for (struct str rest = kept; rest.len > 0;) {
+		size_t nul = str_chr(rest, '\0');
+		buf_add(out, str_sub(rest, 0, nul));
+		if (nul == SIZE_MAX)
+			break;
+		buf_add(out, STR("\xef\xbf\xbd"));
+		rest = str_from(rest, nul + 1);
+	}
+	if (kept.len < valid.len || total > bytes.len)
+		buf_printf(out, "\n[output cut: %llu bytes were written, the first %zu are shown]",
+		    (unsigned long long)total, kept.len);
+	buf_done(&valid);
+}

@@ -1,0 +1,39 @@
+/* result_text.h - what the model reads of an execution
+ *
+ * Process: worker. Pure. Bounded, valid UTF-8, no NUL; a cut stream says its original size.
+ */
+#ifndef OTARI_WORKER_TURN_RESULT_TEXT_H
+#define OTARI_WORKER_TURN_RESULT_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+#define RESULT_STREAM_MAX_BYTES (256u * 1024u) /* of stdout and of stderr each */
+
+struct result_file {
+	struct str name;
+	struct str file_id; /* empty: not stored */
+};
+
+struct result_text {
+	struct str failure;  /* not empty: the call itself failed; nothing else is read */
+	struct str out, err; /* cleaned with result_clean */
+	int32_t return_code;
+	const struct result_file *files;
+	size_t file_count;
+};
+
+/* Appends the text: sections stdout:, stderr:, return_code:, files:, each only if there is
+ * something, and
+ * "[tool error] " in front when result_is_error. */
+void result_text_write(const struct result_text *r, struct buf *out);
+/* The call failed, the code returned non-zero, or there is stderr and no stdout. */
+bool result_is_error(const struct result_text *r);
+/* Valid UTF-8 without NUL, cut on a character at RESULT_STREAM_MAX_BYTES; total is what the code
+ * wrote. */
+void result_clean(struct str bytes, uint64_t total, struct buf *out);
+
+#endif

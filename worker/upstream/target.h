@@ -1,0 +1,40 @@
+/* target.h - where a model lives: its provider, wire format and credential, copied for one request
+ *
+ * Process: worker. Reads the policy snapshot and the secrets; what it returns lives in the
+ * request's arena, so that the snapshot can be let go before the provider is called.
+ */
+#ifndef OTARI_WORKER_UPSTREAM_TARGET_H
+#define OTARI_WORKER_UPSTREAM_TARGET_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "ipc/secrets.h"
+#include "ipc/snapshot.h"
+#include "worker/dialect/conversation.h"
+
+struct target_header {
+	struct str name, value;
+};
+
+struct target {
+	struct str asked;         /* model as the client wrote it */
+	bool is_alias;            /* the answer then carries `asked` as its model */
+	struct str instance;      /* configured provider: usage's `provider` */
+	struct str provider_type; /* decides what is native */
+	struct str model;         /* as the provider names it */
+	struct str api_base;      /* no trailing slash */
+	struct str key;           /* secret; empty: none */
+	struct str proxy;         /* empty: none */
+	enum wire wire;
+	int native_override; /* -1, 0, 1 */
+	struct target_header *headers;
+	size_t header_count;
+	uint32_t connect_ms, first_byte_ms, idle_ms;
+	int64_t max_tokens_default;
+};
+
+/* ERR_INPUT: no model; ERR_NOTFOUND: no such provider or model; the text is fit for the client. */
+MUST_CHECK enum err_code target_resolve(struct arena *a, struct snapshot *policy,
+    const struct secrets *secrets, struct str model, struct target *ret, struct err *reterr);
+
+#endif
