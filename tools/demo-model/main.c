@@ -53,7 +53,8 @@ read_body(struct evhttp_request *req)
 	struct evbuffer *in = evhttp_request_get_input_buffer(req);
 	size_t n = evbuffer_get_length(in);
 
-	return json_loadb(n > 0 ? (const char *)evbuffer_pullup(in, -1) : "", n, 0, NULL);
+	return json_loadb(
+	    n > 0 ? (const char *)evbuffer_pullup(in, -1) : "", n, JSON_DECODE_INT_AS_REAL, NULL);
 }
 
 static bool

@@ -3,6 +3,7 @@
 #include <sys/time.h>
 
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 
@@ -74,6 +75,46 @@ on_close(struct evhttp_connection *conn, void *arg)
 	(void)conn;
 	evhttp_send_reply_end(p->req);
 	pace_free(p);
+}
+
+void
+pace_halve(struct pace *p)
+{
+	size_t keep = p->count / 2;
+
+	while (p->count > keep)
+		mem_free((char *)(uintptr_t)p->pieces[--p->count].ptr);
+}
+
+void
+pace_take(struct pace *p, struct buf *dst)
+{
+	for (size_t i = 0; i < p->count; i++)
+		buf_add(dst, p->pieces[i]);
+	pace_free(p);
+}
+
+/* evhttp does not look at a connection whose answer has not begun. */
+static void
+on_hang_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct pace *p = arg;
+
+	(void)bev;
+	(void)what;
+	evhttp_connection_free(evhttp_request_get_connection(p->req));
+	pace_free(p);
+}
+
+void
+pace_hang(struct pace *p)
+{
+	struct bufferevent *bev =
+	    evhttp_connection_get_bufferevent(evhttp_request_get_connection(p->req));
+
+	bufferevent_setcb(bev, NULL, NULL, on_hang_event, p);
+	bufferevent_setwatermark(bev, EV_READ, 0, 65536);
+	bufferevent_enable(bev, EV_READ);
 }
 
 static void

@@ -9,7 +9,7 @@
 #ifndef OTARI_TOOLS_DEMO_MODEL_PACE_H
 #define OTARI_TOOLS_DEMO_MODEL_PACE_H
 
-#include "base/str.h"
+#include "base/buf.h"
 
 struct evhttp_request;
 struct pace;
@@ -26,6 +26,12 @@ struct pace *pace_new(struct evhttp_request *req, unsigned delay_ms);
 void pace_add(struct pace *p, struct str piece); /* copies */
 /* "event: NAME\n" (NULL: left out), then "data: …\n\n". */
 void pace_add_event(struct pace *p, const char *event, struct str data);
+/* Drops the second half of the pieces, at least one: an answer that breaks off. */
+void pace_halve(struct pace *p);
+/* Adds all pieces to dst and frees the pace; the request is untouched. */
+void pace_take(struct pace *p, struct buf *dst);
+/* Sends nothing, ever; the request is freed when the peer goes. */
+void pace_hang(struct pace *p);
 /* Sends the head, with content_type unless the request has one set; the pieces follow. */
 void pace_run(struct pace *p, int status, const char *content_type, enum pace_end end);
 

@@ -1,0 +1,90 @@
+#include <string.h>
+
+#include <event2/http.h>
+
+#include "tests/fake/fake.h"
+
+/* The blocks of one Messages turn, as the turns that Chat would have for them. */
+static void
+convert_user(json_t *list, const json_t *content)
+{
+	json_t *rest = json_array();
+	size_t i;
+	json_t *block;
+
+	if (json_is_string(content)) {
+		json_array_append_new(rest, json_pack("{s:O}", "text", content));
+	} else {
+		json_array_foreach(content, i, block) {
+			const char *type = json_string_value(json_object_get(block, "type"));
+
+			if (type != NULL && strcmp(type, "tool_result") == 0)
+				json_array_append_new(
+				    list, json_pack("{s:s, s:O?}", "role", "tool", "content",
+					      json_object_get(block, "content")));
+			else
+				json_array_append(rest, block);
+		}
+	}
+	if (json_array_size(rest) > 0)
+		json_array_append_new(
+		    list, json_pack("{s:s, s:O}", "role", "user", "content", rest));
+	json_decref(rest);
+}
+
+static json_t *
+convert(const json_t *body)
+{
+	json_t *messages = json_array(), *tools = json_array();
+	size_t i;
+	json_t *it;
+
+	if (json_object_get(body, "system") != NULL)
+		json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content",
+						    json_object_get(body, "system")));
+	json_array_foreach(json_object_get(body, "messages"), i, it) {
+		const char *role = json_string_value(json_object_get(it, "role"));
+
+		if (role != NULL && strcmp(role, "user") == 0)
+			convert_user(messages, json_object_get(it, "content"));
+	}
+	json_array_foreach(json_object_get(body, "tools"), i, it)
+		json_array_append_new(tools,
+		    json_pack("{s:{s:O?, s:O?}}", "function", "name", json_object_get(it, "name"),
+			"parameters", json_object_get(it, "input_schema")));
+	return json_pack("{s:o, s:o}", "messages", messages, "tools", tools);
+}
+
+void
+ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t *body)
+{
+	const json_t *tools;
+	size_t i;
+	json_t *tool;
+
+	memset(q, 0, sizeof(*q));
+	q->wire = wire;
+	q->req = req;
+	q->model = json_string_value(json_object_get(body, "model"));
+	q->stream = json_is_true(json_object_get(body, "stream"));
+	q->include_usage =
+	    json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
+	q->body = wire == FAKE_MESSAGES ? convert(body) : json_incref(body);
+	talk_read(&q->talk, q->body);
+	tools = json_object_get(q->body, "tools");
+	json_array_foreach(tools, i, tool) {
+		const char *name =
+		    json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
+
+		if (name != NULL && q->client_tool == NULL &&
+		    (q->talk.run_name == NULL || strcmp(name, q->talk.run_name) != 0))
+			q->client_tool = name;
+	}
+}
+
+void
+ask_done(struct ask *q)
+{
+	talk_done(&q->talk);
+	json_decref(q->body);
+}
