@@ -79,9 +79,10 @@ struct store_file_dead {
 MUST_CHECK enum err_code store_file_dead_batch(struct db *db, struct arena *a, int64_t before_ms,
     const struct store_file_cursor *cursor, uint32_t limit, struct store_file_dead **ret,
     size_t *ret_n, struct err *reterr);
-/* Deletes these rows if they are still dead; *ret_n (NULL allowed) counts them. */
-MUST_CHECK enum err_code store_file_purge(
-    struct db *db, const struct str *ids, size_t n, size_t *ret_n, struct err *reterr);
+/* Deletes those of these rows that were dead before before_ms; *ret_n (NULL allowed) counts them.
+ */
+MUST_CHECK enum err_code store_file_purge(struct db *db, const struct str *ids, size_t n,
+    int64_t before_ms, size_t *ret_n, struct err *reterr);
 /* Does any row, dead or alive, point at this blob? */
 MUST_CHECK enum err_code store_file_has_ref(
     struct db *db, struct str storage_ref, bool *ret, struct err *reterr);
