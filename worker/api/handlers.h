@@ -1,0 +1,33 @@
+/* handlers.h - the handlers that the route table names
+ *
+ * Process: worker, loop thread. The request is authenticated as its route demands; the body was not
+ * read.
+ */
+#ifndef OTARI_WORKER_API_HANDLERS_H
+#define OTARI_WORKER_API_HANDLERS_H
+
+#include "worker/request.h"
+
+void health_public(struct request *req);
+void health_details(struct request *req);
+void metrics_show(struct request *req);
+
+void models_show_all(struct request *req);
+void models_show(struct request *req);
+void tools_show_all(struct request *req);
+
+void keys_create(struct request *req);
+void keys_show_all(struct request *req);
+void keys_show(struct request *req);
+void keys_delete(struct request *req);
+void users_create(struct request *req);
+void users_show_all(struct request *req);
+void workspaces_show_all(struct request *req);
+
+void files_upload(struct request *req);
+void files_show_all(struct request *req);
+void files_show(struct request *req);
+void files_content(struct request *req);
+void files_delete(struct request *req);
+
+#endif

@@ -1,0 +1,52 @@
+#include "worker/api/work.h"
+
+#include "base/check.h"
+#include "worker/env.h"
+
+static void
+on_run(struct job *j, void *context)
+{
+	struct work *w = j->arg;
+	w->code = w->run(w, context, &w->err);
+}
+
+static void
+on_done(struct job *j, bool cancelled)
+{
+	struct work *w = j->arg;
+	struct request *req = w->req;
+	w->is_busy = false;
+	if (cancelled)
+		w->code = err_set(&w->err, ERR_BUSY, "the worker is stopping");
+	w->done(w, w->code == ERR_OK ? NULL : &w->err);
+	request_put(&req);
+}
+
+enum err_code
+work_start(struct work *w, struct request *req, struct jobs *pool, work_run *run, work_done *done,
+    struct err *reterr)
+{
+	CHECK(!w->is_busy);
+	w->job = (struct job){.run = on_run, .done = on_done, .arg = w};
+	w->run = run;
+	w->done = done;
+	w->code = ERR_OK;
+	enum err_code code = jobs_submit(pool, &w->job, reterr);
+	if (code != ERR_OK) {
+		if (req->env->slot != NULL)
+			board_count(req->env->slot, BC_JOBS_REFUSED, 1);
+		return code;
+	}
+	w->is_busy = true;
+	w->req = request_get(req);
+	return ERR_OK;
+}
+
+enum err_code
+work_db(void *context, struct db **ret, struct err *reterr)
+{
+	if (context == NULL)
+		return err_set(reterr, ERR_BUSY, "no database connection");
+	*ret = context;
+	return ERR_OK;
+}
