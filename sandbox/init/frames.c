@@ -1,0 +1,2 @@
+/* The codec, compiled plain into otari-init. */
+#include "ipc/frames.c" /* NOLINT(bugprone-suspicious-include) */

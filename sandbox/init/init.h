@@ -1,0 +1,85 @@
+/* init.h - otari-init, pid 1 of a session
+ *
+ * Process: otari-init. Starts behind every wall (sandbox/jail made them, then exec'd it), so it has
+ * no more rights than the code it runs: it is only unkillable (pid 1) and unreadable (not
+ * dumpable). Found open: 0 /dev/null, 1 and 2 the output pipes of the session, 3 the control
+ * socket. Arguments: the interpreter's path. Rule:    libc and pure files only; static storage, no
+ * heap. Any broken promise of the worker or the end of the control socket ends the session: the
+ * kernel then kills all that is in it.
+ */
+#ifndef OTARI_SANDBOX_INIT_INIT_H
+#define OTARI_SANDBOX_INIT_INIT_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "ipc/frames.h"
+
+#define INIT_CTL  3
+#define INIT_WORK "/work"
+
+/* --- ctl.c: frames in and out ------------------------------------------------------------------
+ */
+/* Blocking; leaves the process when the worker is gone. */
+void ctl_send(uint8_t type, const void *payload, size_t n);
+/* Reads what is there; then hands out whole frames one by one. */
+void ctl_fill(void);
+bool ctl_next(struct frame_head *head, struct str *payload); /* payload: until the next call */
+_Noreturn void init_leave(int code);
+
+/* --- python.c: the interpreter ------------------------------------------------------------------
+ */
+struct python {
+	pid_t pid; /* 0: none */
+	int fd;    /* its request socket; -1: none */
+	bool is_ready;
+	bool has_exited;
+	int wait_status; /* when has_exited */
+};
+extern struct python python;
+int python_start(const char *path); /* 0 or errno; it is ready when python_read() says so */
+enum python_event { PYTHON_NOTHING, PYTHON_READY, PYTHON_DONE, PYTHON_GONE };
+enum python_event python_read(int32_t *ret_code);
+bool python_send(struct str bytes, size_t *sent); /* non-blocking, from *sent on; false: gone */
+void python_forget(void);
+void reap(void); /* all dead children */
+int64_t now_ms(void);
+
+/* --- kill.c ------------------------------------------------------------------------------------
+ */
+/* Stops everything, kills all but the interpreter (which stays stopped). False when something would
+ * not die: then the interpreter was killed too. */
+bool kill_leftovers(void);
+void kill_all(void); /* everything but this process; waits until it is gone */
+
+/* --- run.c: one call -----------------------------------------------------------------------------
+ */
+void run_begin(const struct frame_run *r);
+void run_data(struct str bytes);
+void run_kill(void);
+void run_python_event(void);
+void run_tick(void);        /* deadlines; also after reap() */
+bool run_wants_write(void); /* source left to send to the interpreter */
+int run_timeout_ms(void);   /* for poll: -1 none */
+bool run_is_idle(void);
+extern const char *python_path;
+
+/* --- put.c: files in -----------------------------------------------------------------------------
+ */
+void put_begin(const struct frame_file *f);
+void put_data(struct str bytes);
+void put_end(void);
+
+/* --- produce.c: files out
+ * --------------------------------------------------------------------------- */
+void produce_snapshot(void);
+void produce_send(uint32_t max_files, uint64_t max_bytes);
+
+/* --- selftest.c
+ * ------------------------------------------------------------------------------------- */
+void selftest_run(void);
+
+#endif

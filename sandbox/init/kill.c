@@ -1,0 +1,97 @@
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/init/init.h"
+
+#define PASSES 100
+
+static void
+nap(void)
+{
+	nanosleep(&(struct timespec){0, 2000000}, NULL);
+}
+
+/* A zombie has no memory that could hide it; what cannot be read is alive. */
+static bool
+is_alive(const char *pid_name)
+{
+	char path[64], stat[256];
+	(void)snprintf(path, sizeof(path), "/proc/%s/stat", pid_name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	ssize_t n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	stat[n] = '\0';
+	const char *p = strrchr(stat, ')');
+	return p == NULL || p[1] == '\0' || (p[2] != 'Z' && p[2] != 'X');
+}
+
+/* Kills every process but this one and `keep`; how many are not yet dead, or -1. */
+static int
+kill_others(pid_t keep)
+{
+	DIR *d = opendir("/proc");
+	if (d == NULL)
+		return -1;
+	int alive = 0;
+	for (struct dirent *e; (e = readdir(d)) != NULL;) {
+		uint64_t pid = 0;
+		size_t n = 0;
+		for (; n < 9 && e->d_name[n] >= '0' && e->d_name[n] <= '9'; n++)
+			pid = pid * 10 + (uint64_t)(e->d_name[n] - '0');
+		if (n == 0 || e->d_name[n] != '\0' || pid <= 1 || (pid_t)pid == keep)
+			continue;
+		if (!is_alive(e->d_name))
+			continue;
+		alive++;
+		(void)kill((pid_t)pid, SIGKILL);
+	}
+	closedir(d);
+	return alive;
+}
+
+bool
+kill_leftovers(void)
+{
+	/* kill(-1) reaches every process at one instant, also one that is just forking; a process
+	 * that answers with a storm of SIGCONT costs more passes, not its life longer. */
+	for (unsigned i = 0; i < PASSES; i++) {
+		if (kill(-1, SIGSTOP) != 0 && errno == ESRCH)
+			return true;
+		int alive = kill_others(python.pid);
+		reap();
+		if (alive == 0)
+			return true;
+		if (alive < 0)
+			break;
+		if (i > 2)
+			nap();
+	}
+	kill_all();
+	return false;
+}
+
+void
+kill_all(void)
+{
+	for (unsigned i = 0; i < 50 * PASSES; i++) {
+		(void)kill(-1, SIGKILL);
+		reap();
+		if (kill(-1, 0) != 0)
+			return; /* nobody left */
+		nap();
+	}
+	init_leave(71);
+}

@@ -1,0 +1,180 @@
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sandbox/init/init.h"
+
+/* The driver's text, followed by a NUL. */
+extern const char driver_text[];
+__asm__(".section .rodata\n"
+	".global driver_text\n"
+	"driver_text:\n"
+	".incbin \"sandbox/init/driver.py\"\n"
+	".byte 0\n"
+	".previous\n");
+
+#define REPLY_BYTES 16
+enum { REPLY_READY = 1, REPLY_OK, REPLY_ERROR, REPLY_EXIT };
+
+struct python python = {.fd = -1};
+static char reply[REPLY_BYTES];
+static size_t reply_len;
+
+int64_t
+now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static char *const environment[] = {
+    "PATH=/usr/local/bin:/usr/bin:/bin",
+    "HOME=" INIT_WORK,
+    "USER=sandbox",
+    "LANG=C.UTF-8",
+    "TZ=UTC",
+    "TMPDIR=/tmp",
+    "OUTPUT_DIR=" INIT_WORK "/outputs",
+    "XDG_CACHE_HOME=/tmp/.cache",
+    "XDG_CONFIG_HOME=/tmp/.config",
+    "MPLBACKEND=Agg",
+    "MPLCONFIGDIR=/tmp/.matplotlib",
+    "PYTHONIOENCODING=utf-8:backslashreplace",
+    "PYTHONUTF8=1",
+    "PYTHONDONTWRITEBYTECODE=1",
+    "OPENBLAS_NUM_THREADS=2",
+    "OMP_NUM_THREADS=2",
+    NULL,
+};
+
+static _Noreturn void
+exec_python(const char *path, int request_fd, int errno_fd)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	(void)setpriority(PRIO_PROCESS, 0, 10);
+	/* 3 is the control socket of the parent: this closes it here. */
+	if (dup2(request_fd, INIT_CTL) == INIT_CTL && dup2(errno_fd, INIT_CTL + 1) >= 0 &&
+	    fcntl(INIT_CTL + 1, F_SETFD, FD_CLOEXEC) == 0 &&
+	    syscall(SYS_close_range, INIT_CTL + 2, ~0u, 0) == 0) {
+		const char *const argv[] = {
+		    path, "-I", "-B", "-X", "utf8", "-c", driver_text, NULL};
+		execve(path, (char *const *)(uintptr_t)argv, environment);
+	}
+	int e = errno;
+	(void)!write(INIT_CTL + 1, &e, sizeof(e));
+	_exit(127);
+}
+
+int
+python_start(const char *path)
+{
+	int pair[2], status[2];
+	/* The code may have left the shared output pipes non-blocking. */
+	for (int fd = 1; fd <= 2; fd++)
+		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return errno;
+	if (pipe2(status, O_CLOEXEC) != 0) {
+		int e = errno;
+		close(pair[0]);
+		close(pair[1]);
+		return e;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		exec_python(path, pair[1], status[1]);
+	int e = pid < 0 ? errno : 0;
+	close(pair[1]);
+	close(status[1]);
+	if (pid > 0) { /* ends by exec or with the errno */
+		ssize_t n;
+		do
+			n = read(status[0], &e, sizeof(e));
+		while (n < 0 && errno == EINTR);
+		if (n != sizeof(e))
+			e = 0;
+	}
+	close(status[0]);
+	if (e != 0) {
+		close(pair[0]);
+		return e;
+	}
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	python = (struct python){.pid = pid, .fd = pair[0]};
+	reply_len = 0;
+	return 0;
+}
+
+void
+python_forget(void)
+{
+	if (python.fd >= 0)
+		close(python.fd);
+	python = (struct python){.fd = -1};
+}
+
+enum python_event
+python_read(int32_t *ret_code)
+{
+	ssize_t n = read(python.fd, reply + reply_len, sizeof(reply) - reply_len);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return PYTHON_NOTHING;
+	if (n <= 0)
+		return PYTHON_GONE;
+	reply_len += (size_t)n;
+	if (reply_len < sizeof(reply))
+		return PYTHON_NOTHING;
+	reply_len = 0;
+	uint32_t status;
+	int32_t code;
+	memcpy(&status, reply + 4, sizeof(status));
+	memcpy(&code, reply + 8, sizeof(code));
+	if (memcmp(reply, "OtRp", 4) != 0)
+		return PYTHON_GONE;
+	if (status == REPLY_READY && !python.is_ready) {
+		python.is_ready = true;
+		return PYTHON_READY;
+	}
+	if (!python.is_ready || status < REPLY_OK || status > REPLY_EXIT)
+		return PYTHON_GONE;
+	*ret_code = code & 0xff;
+	return PYTHON_DONE;
+}
+
+bool
+python_send(struct str bytes, size_t *sent)
+{
+	while (*sent < bytes.len) {
+		ssize_t n = send(python.fd, bytes.ptr + *sent, bytes.len - *sent, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		*sent += (size_t)n;
+	}
+	return true;
+}
+
+void
+reap(void)
+{
+	int status;
+	for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+		if (pid == python.pid) {
+			python.has_exited = true;
+			python.wait_status = status;
+		}
+	}
+}

@@ -1,0 +1,87 @@
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "sandbox/jail/jail.h"
+
+/* Numbers in the child: what init expects (sandbox/init/init.h), then what exec closes. */
+enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_INIT, AT_STATUS, AT_END };
+
+/* Moves the descriptors to their numbers and closes every other one. */
+static bool
+arrange(const struct jail *j, const struct jail_pipes *p, struct jail_fail *f)
+{
+	int want[AT_END] = {-1, p->out, p->err, p->ctl, j->init_fd, p->status};
+	want[AT_NULL] = fd_open("/dev/null", O_RDWR, 0);
+	/* First out of the way of each other, then down. */
+	for (int i = 0; i < AT_END; i++) {
+		want[i] = fcntl(want[i], F_DUPFD_CLOEXEC, AT_END);
+		if (want[i] < 0)
+			return jail_failed(f, SB_DESCRIPTORS, "dup");
+	}
+	for (int i = 0; i < AT_END; i++)
+		if (dup3(want[i], i, i >= AT_INIT ? O_CLOEXEC : 0) != i)
+			return jail_failed(f, SB_DESCRIPTORS, "dup3");
+	if (syscall(SYS_close_range, AT_END, ~0u, 0) != 0)
+		return jail_failed(f, SB_DESCRIPTORS, "close_range");
+	return true;
+}
+
+static bool
+become_session(const struct jail *j, uint32_t slot, const struct jail_pipes *p, struct jail_fail *f)
+{
+	uid_t uid = j->has_range ? JAIL_SLOT_UID + slot : 0;
+	sigset_t none;
+	sigemptyset(&none);
+	if (!arrange(j, p, f))
+		return false;
+	/* So that /dev/stdout can be opened by name. */
+	if (j->has_range && (fchown(AT_OUT, uid, uid) != 0 || fchown(AT_ERR, uid, uid) != 0))
+		return jail_failed(f, SB_UID_RANGE, "fchown");
+	if (!jail_session_mounts(j, uid, f) || !jail_session_ids(j, uid, f))
+		return false;
+	(void)setsid();
+	/* After the last change of credentials, which would clear it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0)
+		return jail_failed(f, SB_PID_NS, "death signal");
+	return jail_session_locks(j, f);
+}
+
+static _Noreturn void
+session_main(const struct jail *j, uint32_t slot, const struct jail_pipes *p)
+{
+	struct jail_fail f = {0};
+	if (become_session(j, slot, p, &f)) {
+		const char *const argv[] = {"otari-init", j->settings->python, NULL};
+		const char *const envp[] = {NULL};
+		syscall(SYS_execveat, AT_INIT, "", argv, envp, AT_EMPTY_PATH);
+		jail_failed(&f, SB_INTERPRETER, "exec of otari-init");
+	}
+	/* Wherever the status pipe is by now, one of the two is it. */
+	if (write(AT_STATUS, &f, sizeof(f)) != (ssize_t)sizeof(f))
+		(void)!write(p->status, &f, sizeof(f));
+	_exit(1);
+}
+
+pid_t
+jail_clone(const struct jail *j, uint32_t slot, const struct jail_pipes *p, int *ret_pidfd)
+{
+	unsigned long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS |
+			      CLONE_NEWCGROUP | CLONE_PIDFD | SIGCHLD;
+	int pidfd = -1;
+	/* The raw call: glibc has no clone() without a stack. The child only execs or exits. */
+	long pid = syscall(SYS_clone, flags, NULL, &pidfd, NULL, NULL);
+	if (pid == 0)
+		session_main(j, slot, p);
+	if (pid > 0) {
+		(void)fd_set_cloexec(pidfd, true);
+		*ret_pidfd = pidfd;
+	}
+	return (pid_t)pid;
+}
