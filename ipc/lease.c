@@ -35,6 +35,8 @@ lease_size(uint32_t type)
 	case LEASE_MSG_SETTINGS:
 		return sizeof(struct lease_settings);
 	case LEASE_MSG_ADD_WORKER:
+	case LEASE_MSG_REMOVE_WORKER:
+	case LEASE_MSG_STOP:
 		return sizeof(struct lease_worker);
 	case LEASE_MSG_SELFTEST:
 		return sizeof(struct lease_selftest);

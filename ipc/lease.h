@@ -1,15 +1,14 @@
 /* lease.h - messages between the spawner and the master, and the spawner and the workers
  *
- * Fixed structs of one build (both ends are the same binary); lease_decode() checks type, size and
- * every text before anything is used. Pure, but for send and receive.
- * master - spawner (FD_CTL): messages of ipc/msg.h on an ipc/chan.h channel, whose payload is one
- * of the structs here: MSG_SPAWNER_CONF {struct lease_settings} once, first; MSG_SPAWNER_WORKER
- *   {struct lease_worker} with the spawner's end of a SEQPACKET pair made for that worker (a dead
- *   worker's end is noticed by EOF); MSG_SPAWNER_REPORT {struct lease_selftest} after the
- * self-test, also when everything is refused. HELLO, READY and DRAIN as every child. worker -
- * spawner (FD_SPAWNER): the structs themselves, one SEQPACKET datagram each. spawner -> worker:
- * STATE when known and on change; ANSWER with LEASE_FDS descriptors. worker -> spawner: LEASE,
- * RELEASE (also cancels a waiting LEASE). EOF ends its leases.
+ * One SEQPACKET datagram a message: fixed structs of one build (both ends are the same binary);
+ * lease_decode() checks type, size and every text before anything is used. Pure, but for send and
+ * receive.
+ * master to spawner (FD_CTL): SETTINGS once, first; ADD_WORKER with the spawner's end of a new
+ *   SEQPACKET pair made for that worker; REMOVE_WORKER; STOP. EOF ends the spawner.
+ * spawner to master: SELFTEST after the self-test (its READY), also when everything is refused.
+ * spawner to worker (FD_SPAWNER): STATE when known and on change; ANSWER with LEASE_FDS
+ * descriptors. worker to spawner: LEASE, RELEASE (also cancels a waiting LEASE). EOF ends its
+ * leases.
  */
 #ifndef OTARI_IPC_LEASE_H
 #define OTARI_IPC_LEASE_H
@@ -28,6 +27,8 @@
 enum lease_msg_type {
 	LEASE_MSG_SETTINGS = 0x4f530001,
 	LEASE_MSG_ADD_WORKER,
+	LEASE_MSG_REMOVE_WORKER,
+	LEASE_MSG_STOP,
 	LEASE_MSG_SELFTEST,
 	LEASE_MSG_STATE,
 	LEASE_MSG_LEASE,
@@ -97,7 +98,7 @@ struct lease_settings {
 	uint32_t type;
 	struct sandbox_settings settings;
 };
-struct lease_worker { /* ADD_WORKER, one fd */
+struct lease_worker { /* ADD_WORKER (one fd), REMOVE_WORKER, STOP */
 	uint32_t type;
 	uint32_t worker; /* the master's number for it */
 };
