@@ -1,0 +1,324 @@
+#include "worker/http/conn.h"
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/bufferevent_struct.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+
+#include "base/check.h"
+#include "base/fd.h"
+#include "base/mem.h"
+
+size_t
+http_conn_unsent(const struct http_conn *c)
+{
+	return evbuffer_get_length(bufferevent_get_output(c->bev));
+}
+
+static size_t
+unread(const struct http_conn *c)
+{
+	return evbuffer_get_length(bufferevent_get_input(c->bev));
+}
+
+/* --- the pump -------------------------------------------------------------------------------- */
+
+static bool
+idle_step(struct http_conn *c)
+{
+	if (unread(c) > 0) {
+		c->x = http_exchange_new(c);
+		c->state = HTTP_CONN_HEAD;
+		return true;
+	}
+	c->is_gone = c->server->is_draining && c->has_served;
+	return false;
+}
+
+static bool
+head_step(struct http_conn *c)
+{
+	struct http_exchange *x = c->x;
+	struct evbuffer *in = bufferevent_get_input(c->bev);
+	struct evbuffer_iovec v;
+	if (evbuffer_peek(in, -1, NULL, &v, 1) < 1 || v.iov_len == 0)
+		return false;
+	size_t taken = 0;
+	enum http_parse rc = http_head_feed(&x->parser, str_n(v.iov_base, v.iov_len), &taken);
+	x->bytes_in += taken;
+	(void)evbuffer_drain(in, taken);
+	if (rc == HTTP_PARSE_MORE)
+		return true;
+	c->state = HTTP_CONN_EXCHANGE;
+	c->has_served = true;
+	http_body_parser_init(&x->body.parser, &x->parser.head);
+	if (rc == HTTP_PARSE_FAILED) {
+		c->must_linger = true;
+		http_exchange_refuse(x, x->parser.status, x->parser.reason);
+	} else {
+		c->server->ops.on_request(c->server->arg, x);
+	}
+	return true;
+}
+
+/* The reply is in the kernel's hands, or cut. */
+static bool
+exchange_ends(struct http_conn *c, bool aborted)
+{
+	struct http_exchange *x = c->x;
+	bool reset = aborted && x->framing == HTTP_FRAME_UNTIL_CLOSE;
+	c->must_linger = c->must_linger || !http_body_is_over(x);
+	http_exchange_end(x, aborted);
+	if (aborted) {
+		/* Where only the close ends a reply, only a reset says that it is not whole. */
+		const struct linger off = {.l_onoff = 1, .l_linger = 0};
+		if (reset)
+			(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+		c->is_gone = true;
+	} else if (c->close_after || c->is_eof) {
+		http_conn_close_politely(c);
+	} else {
+		c->state = HTTP_CONN_IDLE;
+	}
+	return true;
+}
+
+static bool
+exchange_step(struct http_conn *c)
+{
+	struct http_exchange *x = c->x;
+	if (http_body_pump(x))
+		return true;
+	size_t unsent = http_conn_unsent(c);
+	if (x->on_writable != NULL && unsent < LIMIT_HTTP_OUT_BYTES / 2 &&
+	    x->reply < HTTP_REPLY_ENDED) {
+		void (*cb)(void *) = x->on_writable;
+		x->on_writable = NULL;
+		cb(x->writable_arg);
+		return true;
+	}
+	if (unsent > 0)
+		return false;
+	if (x->reply == HTTP_REPLY_ABORTED)
+		return exchange_ends(c, true);
+	if (x->reply == HTTP_REPLY_ENDED && (http_body_is_over(x) || c->close_after))
+		return exchange_ends(c, false);
+	return false;
+}
+
+static bool
+pump_step(struct http_conn *c)
+{
+	switch (c->state) {
+	case HTTP_CONN_IDLE:
+		return idle_step(c);
+	case HTTP_CONN_HEAD:
+		return head_step(c);
+	case HTTP_CONN_EXCHANGE:
+		return exchange_step(c);
+	case HTTP_CONN_TLS:
+	case HTTP_CONN_LINGER:
+		break;
+	}
+	return false;
+}
+
+/* Reading stops at the watermark and then goes on when the socket has something; bytes that OpenSSL
+ * has decrypted already would wait for ever. */
+static void
+kick_tls(struct http_conn *c)
+{
+	if (c->tls != NULL && c->state != HTTP_CONN_LINGER && !c->is_eof &&
+	    unread(c) < LIMIT_HTTP_READ_BYTES && SSL_pending(c->tls) > 0)
+		event_active(&c->bev->ev_read, EV_READ, 0);
+}
+
+void
+http_conn_pump(struct http_conn *c)
+{
+	CHECK_MAGIC(c, HTTP_CONN_MAGIC);
+	if (c->in_pump)
+		return;
+	c->in_pump = true;
+	while (!c->is_gone && pump_step(c))
+		continue;
+	c->in_pump = false;
+	if (c->is_gone) {
+		http_conn_free(c);
+		return;
+	}
+	http_conn_timers_update(c);
+	kick_tls(c);
+}
+
+static void
+on_later(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	http_conn_pump(arg);
+}
+
+void
+http_conn_later(struct http_conn *c)
+{
+	if (!c->in_pump)
+		event_active(&c->later, EV_TIMEOUT, 0);
+}
+
+/* --- libevent's callbacks ----------------------------------------------------------------------
+ */
+
+static void
+on_io(struct bufferevent *bev, void *arg)
+{
+	(void)bev;
+	http_conn_pump(arg);
+}
+
+static void
+on_event(struct bufferevent *bev, short what, void *arg)
+{
+	struct http_conn *c = arg;
+	(void)bev;
+	if (what & BEV_EVENT_CONNECTED) {
+		c->state = HTTP_CONN_IDLE;
+	} else {
+		/* A client that closes its sending side while it waits is taken to have left. One
+		 * whose whole answer is on its way still gets it; TLS cannot send after that. */
+		bool is_answered = c->x != NULL && c->x->reply == HTTP_REPLY_ENDED;
+		c->is_eof = true;
+		if (!(what & BEV_EVENT_EOF) || !is_answered || c->tls != NULL)
+			c->is_gone = true;
+	}
+	http_conn_pump(c);
+}
+
+/* --- life ----------------------------------------------------------------------------------------
+ */
+
+static void
+name_peer(struct http_conn *c, const struct sockaddr_storage *addr)
+{
+	char ip[INET6_ADDRSTRLEN] = "";
+	if (addr->ss_family == AF_INET) {
+		struct sockaddr_in in;
+		memcpy(&in, addr, sizeof(in));
+		(void)inet_ntop(AF_INET, &in.sin_addr, ip, sizeof(ip));
+		(void)snprintf(c->peer_text, sizeof(c->peer_text), "%s:%u", ip, ntohs(in.sin_port));
+	} else if (addr->ss_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+		memcpy(&in6, addr, sizeof(in6));
+		(void)inet_ntop(AF_INET6, &in6.sin6_addr, ip, sizeof(ip));
+		(void)snprintf(
+		    c->peer_text, sizeof(c->peer_text), "[%s]:%u", ip, ntohs(in6.sin6_port));
+	} else {
+		(void)snprintf(c->peer_text, sizeof(c->peer_text), "local");
+	}
+	c->peer = str_c(c->peer_text);
+}
+
+static struct bufferevent *
+make_bufferevent(struct http_listener *l, int fd, struct ssl_st **ret_tls)
+{
+	struct event_base *base = l->server->base;
+	if (l->tls == NULL)
+		return bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
+	SSL *tls = SSL_new(l->tls);
+	if (tls == NULL)
+		return NULL;
+	(void)SSL_set_min_proto_version(tls, TLS1_2_VERSION);
+	(void)SSL_set_options(
+	    tls, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	(void)SSL_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
+	struct bufferevent *bev = bufferevent_openssl_socket_new(
+	    base, fd, tls, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	if (bev == NULL)
+		return NULL; /* it has freed tls */
+	bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
+	*ret_tls = tls;
+	return bev;
+}
+
+void
+http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_storage *addr)
+{
+	struct http_server *s = l->server;
+	bool is_over = s->conn_count >= s->cfg.max_connections;
+	struct ssl_st *tls = NULL;
+	struct bufferevent *bev = NULL;
+	/* Those that are only told 503 are bounded too; beyond, and on TLS, the close must do. */
+	if (!is_over || (l->tls == NULL && s->conn_count < s->cfg.max_connections +
+							       s->cfg.max_connections / 8 + 8))
+		bev = make_bufferevent(l, fd, &tls);
+	if (bev == NULL) {
+		fd_close(&fd);
+		return;
+	}
+	struct http_conn *c = MEM_NEW(struct http_conn);
+	c->magic = HTTP_CONN_MAGIC;
+	c->server = s;
+	c->bev = bev;
+	c->tls = tls;
+	c->fd = fd;
+	c->state = tls != NULL ? HTTP_CONN_TLS : HTTP_CONN_IDLE;
+	name_peer(c, addr);
+	TAILQ_INSERT_TAIL(&s->conns, c, link);
+	s->conn_count++;
+	(void)event_assign(&c->later, s->base, -1, 0, on_later, c);
+	http_conn_timers_init(c);
+	bufferevent_setcb(bev, on_io, on_io, on_event, c);
+	bufferevent_setwatermark(bev, EV_READ, 0, LIMIT_HTTP_READ_BYTES);
+	/* A write is told of when less than half the limit is left. */
+	bufferevent_setwatermark(bev, EV_WRITE, LIMIT_HTTP_OUT_BYTES / 2 - 1, 0);
+	(void)bufferevent_set_max_single_write(bev, LIMIT_HTTP_OUT_BYTES);
+	(void)bufferevent_set_max_single_read(bev, LIMIT_HTTP_READ_BYTES);
+	(void)bufferevent_enable(bev, EV_READ | EV_WRITE);
+	if (is_over) {
+		c->must_linger = true;
+		c->x = http_exchange_new(c);
+		c->state = HTTP_CONN_EXCHANGE;
+		http_exchange_refuse(c->x, 503, "too many connections");
+	}
+	http_conn_timers_update(c);
+}
+
+void
+http_conn_free(struct http_conn *c)
+{
+	CHECK_MAGIC(c, HTTP_CONN_MAGIC);
+	c->is_gone = true;
+	c->in_pump = true; /* on_close of the exchange may call anything of it */
+	if (c->x != NULL)
+		http_exchange_end(c->x, true);
+	if (c->state == HTTP_CONN_LINGER)
+		(void)event_del(&c->linger);
+	http_conn_timers_done(c);
+	(void)event_del(&c->later);
+	bufferevent_free(c->bev);
+	http_server_forget(c->server, c);
+	c->magic = 0;
+	mem_free(c);
+}
+
+void
+http_conn_drain(struct http_conn *c)
+{
+	char b;
+	if (c->state != HTTP_CONN_IDLE)
+		return;
+	/* What the client has sent already is served; an idle connection is closed by the pump. */
+	if (recv(c->fd, &b, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return;
+	c->serial++; /* a fresh one gets the short idle time of a drain */
+	http_conn_later(c);
+}
