@@ -53,8 +53,8 @@ struct spool_drained {
 	uint64_t files, records, damaged, newer;
 	uint64_t left; /* files that wait for a later pass */
 };
-/* One pass over dir: adopts, fsyncs, hands out, deletes. An error of fn ends the pass; the file
- * stays and is handed out again from its start. */
+/* One pass over dir: adopts, fsyncs, hands out, deletes. Adds to *ret, also on failure. An error of
+ * fn ends the pass; the file stays and is handed out again from its start. */
 MUST_CHECK enum err_code spool_drain(
     const char *dir, spool_batch_fn *fn, void *arg, struct spool_drained *ret, struct err *reterr);
 

@@ -1,6 +1,7 @@
 /* usage.h - what one settled request used: the record of the spool and the row of usage_logs
  *
- * Strings are borrowed. Over-long ones are cut (on a character) when the record is encoded.
+ * Strings are borrowed. Over-long ones are cut (on a character) when the record
+ * is encoded.
  */
 #ifndef OTARI_STORAGE_USAGE_H
 #define OTARI_STORAGE_USAGE_H
@@ -9,9 +10,9 @@
 
 #include "base/str.h"
 
-#define USAGE_ID_MAX_BYTES    128u /* request, key and workspace ids, provider, endpoint, status */
-#define USAGE_NAME_MAX_BYTES  255u /* user, end user, model */
-#define USAGE_TOOLS_MAX_BYTES 1024u
+#define USAGE_ID_MAX_BYTES    128u  /* request, key and workspace ids, provider, endpoint, status */
+#define USAGE_NAME_MAX_BYTES  255u  /* user, end user, model */
+#define USAGE_TOOLS_MAX_BYTES 1800u /* longer is left out: half a JSON text is of no use */
 #define USAGE_ERROR_MAX_BYTES 512u
 
 struct usage {

@@ -2,8 +2,8 @@
  *
  * Process: worker (io threads), sweeper. Every call may block. A store may be shared by threads; a
  * put or get belongs to one thread at a time.
- * Keys are ours, never a client's: "<2 hex>/<id>", see blob_key. Empty, absolute or dot segments
- * and bytes outside A-Z a-z 0-9 . _ - / are refused with ERR_INPUT.
+ * Keys are ours, never a client's: "<2 hex>/<id>", see blob_key. One or two segments; empty ones,
+ * those that begin with a dot and bytes outside A-Z a-z 0-9 . _ - / are refused with ERR_INPUT.
  */
 #ifndef OTARI_STORAGE_BLOB_BLOB_H
 #define OTARI_STORAGE_BLOB_BLOB_H
@@ -31,7 +31,8 @@ struct blob_info {
 MUST_CHECK enum err_code blob_open_local(
     const char *dir, struct blob_store **ret, struct err *reterr);
 void blob_close(struct blob_store **s);
-/* The key of a new file's blob; ids that are no key text of their own get a hashed key. */
+/* The key of a new file's blob: "file-…" under its first two characters; any other id, which a
+ * provider chose, by its hash. */
 void blob_key(struct str id, char dst[BLOB_KEY_SIZE]);
 bool blob_key_valid(struct str key);
 
