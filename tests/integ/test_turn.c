@@ -1,0 +1,202 @@
+/* The loop: a claimed code tool runs in the sandbox, and every client sees its own wire's shape. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "tests/integ/harness.h"
+
+TestSuite(turn, .timeout = 180);
+
+#define DATED "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
+
+/* NULL: the sandbox cannot run here, and the test is skipped (unless it must not be). */
+static struct server *
+start_with_sandbox(void)
+{
+	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
+	const char *must = getenv("OTARI_TEST_REQUIRE");
+	struct reply r;
+	bool ready = false;
+
+	for (int i = 0; i < 400 && !ready; i++) {
+		server_ask(s, "GET", "/health", STR_NULL, &(struct ask_opts){.key = ""}, &r);
+		ready = strstr(r.body.ptr, "\"sandbox\":\"ready\"") != NULL;
+		if (!ready && strstr(r.body.ptr, "\"sandbox\":\"testing\"") == NULL)
+			break;
+		reply_done(&r);
+		if (!ready)
+			pause_short();
+	}
+	if (ready) {
+		reply_done(&r);
+		return s;
+	}
+	cr_assert(must == NULL || strstr(must, "sandbox") == NULL, "no sandbox: %s", r.body.ptr);
+	reply_done(&r);
+	server_expect(s, "sandbox");
+	server_stop(&s);
+	cr_skip_test("SKIPPED sandbox");
+	return NULL;
+}
+
+static void
+ask_model(struct server *s, const char *path, const char *model, const char *prompt,
+    const char *tools, bool stream, struct reply *r)
+{
+	json_t *body = json_pack("{s:s, s:i, s:b, s:[{s:s, s:s}], s:o}", "model", model,
+	    "max_tokens", 1000, "stream", stream, "messages", "role", "user", "content", prompt,
+	    "tools", json_loads(tools, 0, NULL));
+	char *text = json_dumps(body, 0);
+
+	server_ask(s, "POST", path, str_c(text), NULL, r);
+	free(text);
+	json_decref(body);
+}
+
+static const json_t *
+find_block(const json_t *message, const char *type)
+{
+	size_t i;
+	const json_t *block;
+
+	json_array_foreach(json_object_get(message, "content"), i, block)
+		if (strcmp(at(block, "type"), type) == 0)
+			return block;
+	return NULL;
+}
+
+Test(turn, messages_on_a_chat_model_show_the_native_blocks)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	json_t *root;
+	const json_t *use, *result;
+
+	ask_model(s, "/v1/messages", "fake:tool",
+	    "run: print(6 * 7)\nopen('made.txt', 'w').write('hello')", "[" DATED "]", false, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	root = reply_json(&r);
+	use = find_block(root, "server_tool_use");
+	result = find_block(root, "code_execution_tool_result");
+	cr_assert(use != NULL && result != NULL, "%s", r.body.ptr);
+	cr_expect(strstr(at(use, "input.code"), "print(6 * 7)") != NULL);
+	cr_expect_str_eq(at(result, "tool_use_id"), at(use, "id"));
+	cr_expect_str_eq(at(result, "content.stdout"), "42\n");
+	cr_expect_eq(at_int(result, "content.return_code"), 0);
+	cr_expect(at(result, "content.content.0.file_id")[0] != '\0', "%s", r.body.ptr);
+	cr_expect_str_eq(at(root, "stop_reason"), "end_turn");
+	cr_expect(strstr(r.body.ptr, "\"tool_use\"") == NULL, "the model's own call is shown");
+
+	struct reply file;
+	char path[256];
+	(void)snprintf(
+	    path, sizeof(path), "/v1/files/%s/content", at(result, "content.content.0.file_id"));
+	server_ask(s, "GET", path, STR_NULL, NULL, &file);
+	cr_expect_eq(file.status, 200);
+	cr_expect_str_eq(file.body.ptr, "hello");
+	reply_done(&file);
+	json_decref(root);
+	reply_done(&r);
+	cr_expect(server_wait_sql(
+	    s, "SELECT count(*) FROM usage_logs WHERE tools LIKE '%code_execution%'", 1));
+	server_stop(&s);
+}
+
+Test(turn, a_messages_stream_holds_the_same_blocks)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	const char *use, *result, *stop;
+
+	ask_model(s, "/v1/messages", "fake:tool", "run: print(6 * 7)", "[" DATED "]", true, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	use = strstr(r.body.ptr, "\"server_tool_use\"");
+	result = strstr(r.body.ptr, "\"code_execution_tool_result\"");
+	stop = strstr(r.body.ptr, "event: message_stop\n");
+	cr_assert(use != NULL && result != NULL && stop != NULL, "%s", r.body.ptr);
+	cr_expect(use < result && result < stop);
+	cr_expect(strstr(r.body.ptr, "\"stdout\":\"42\\n\"") != NULL, "%s", r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "\"tool_use\"") == NULL);
+	cr_expect(strstr(r.body.ptr, "event: done") == NULL);
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(turn, chat_hides_the_execution)
+{
+	struct server *s = start_with_sandbox();
+
+	for (int stream = 0; stream < 2; stream++) {
+		struct reply r;
+
+		ask_model(s, "/v1/chat/completions", "fake:tool", "run: print(6 * 7)",
+		    "[{\"type\":\"code_execution\"}]", stream, &r);
+		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "tool_calls") == NULL, "%s", r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "42") != NULL, "%s", r.body.ptr);
+		reply_done(&r);
+	}
+	server_stop(&s);
+}
+
+Test(turn, calls_of_one_turn_share_a_session_and_run_in_order)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+
+	ask_model(s, "/v1/messages", "fake:parallel", "run: x = 20\n---\nprint(x + 22)",
+	    "[" DATED "]", false, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "\"stdout\":\"42\\n\"") != NULL, "%s", r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(turn, a_round_cap_is_told_in_the_dialects_way)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	json_t *root;
+
+	ask_model(s, "/v1/messages", "fake:forever", "go", "[" DATED "]", false, &r);
+	cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	root = reply_json(&r);
+	cr_expect_str_eq(at(root, "stop_reason"), "pause_turn", "%s", r.body.ptr);
+	json_decref(root);
+	reply_done(&r);
+	ask_model(s, "/v1/chat/completions", "fake:forever", "go",
+	    "[{\"type\":\"code_execution\"}]", false, &r);
+	cr_expect_eq(r.status, 422, "%ld %s", r.status, r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(turn, half_a_program_is_never_run)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+
+	ask_model(s, "/v1/messages", "fake:badjson", "run: print('ran')", "[" DATED "]", false, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "ran\\n") == NULL, "%s", r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(turn, a_declared_tool_that_is_not_called_leases_nothing)
+{
+	struct server *s = start_with_sandbox();
+	const struct ask_opts admin = {.key = "", .admin = true};
+	struct reply r;
+
+	for (int i = 0; i < 5; i++) {
+		ask_model(s, "/v1/messages", "fake:text", "hi", "[" DATED "]", i % 2, &r);
+		cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		reply_done(&r);
+	}
+	server_ask(s, "GET", "/metrics", STR_NULL, &admin, &r);
+	cr_expect(strstr(r.body.ptr, "otari_leases_total 0") != NULL, "%s", r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}
