@@ -1,0 +1,376 @@
+#include "worker/api/completion.h"
+
+#include "base/json.h"
+#include "worker/code/session.h"
+#include "worker/dialect/dialect.h"
+#include "worker/env.h"
+#include "worker/jobs.h"
+#include "worker/turn/executor.h"
+#include "worker/turn/fastpath.h"
+#include "worker/turn/forward.h"
+#include "worker/turn/gateway_tool.h"
+#include "worker/turn/settle.h"
+#include "worker/turn/turn.h"
+
+#define INLINE_BODY_BYTES (256u * 1024u) /* larger bodies are parsed on an io thread */
+#define DEFAULT_ROUNDS    10u
+#define DEFAULT_EXEC_S    60u
+
+struct completion { /* the preamble of one request */
+	struct job job;
+	struct request *req;
+	enum wire wire;
+	struct str body;
+	struct jval root;
+	struct str model;
+	bool fits_fast;
+	struct fastpath fast;
+	struct target target;
+	struct conversation *conv;
+	enum err_code rc;
+	struct err err;
+};
+
+/* --- gates ---------------------------------------------------------------------------------------
+ */
+static struct str
+executor_header(const struct request *req)
+{
+	struct str h = http_header(req->x, EXECUTOR_HEADER);
+	return h.ptr != NULL ? h : http_header(req->x, EXECUTOR_HEADER_OLD);
+}
+
+static bool
+model_is_allowed(const struct caller *c, struct str model)
+{
+	if (c->is_master || c->any_model)
+		return true;
+	for (size_t i = 0; i < c->allowed_model_count; i++)
+		if (str_eq(c->allowed_models[i], model))
+			return true;
+	return false;
+}
+
+/* Who is billed: the key's user; with the master key the one that the body names. */
+static bool
+resolve_user(struct completion *c, struct str named)
+{
+	struct request *req = c->req;
+	if (req->caller.is_master) {
+		if (named.len == 0) {
+			request_errorf(req, 400,
+			    "with the master key the request must name a user (%s)",
+			    c->wire == WIRE_MESSAGES ? "metadata.user_id" : "user");
+			return false;
+		}
+		req->caller.user_id = arena_str(req->arena, named);
+		return true;
+	}
+	if (named.len > 0 && req->caller.reject_user_mismatch &&
+	    !str_eq(named, req->caller.user_id)) {
+		request_errorf(req, 403, "the user does not match the key's user");
+		return false;
+	}
+	return true;
+}
+
+static bool
+resolve_target(struct completion *c)
+{
+	struct request *req = c->req;
+	struct err err;
+	enum err_code rc = target_resolve(
+	    req->arena, req->env->policy, req->env->secrets, c->model, &c->target, &err);
+	if (rc != ERR_OK) {
+		request_error(req, request_status_of(rc), NULL, str_c(err.msg));
+		return false;
+	}
+	req->model = c->target.model;
+	req->provider = c->target.instance;
+	if (!model_is_allowed(&req->caller, c->model)) {
+		request_errorf(req, 403, "this key may not use that model");
+		return false;
+	}
+	if (dialect_of(c->target.wire) == NULL) {
+		request_errorf(req, 501, "providers of the %s wire are not supported yet",
+		    wire_name(c->target.wire));
+		return false;
+	}
+	return true;
+}
+
+/* --- the turn path -------------------------------------------------------------------------------
+ */
+static void
+read_policy(struct completion *c, const struct snap_workspace *w, struct executor_policy *ret)
+{
+	*ret = (struct executor_policy){.is_enabled = true};
+	(void)c;
+	if (w == NULL || !w->policy_configured)
+		return;
+	ret->is_configured = true;
+	ret->is_enabled = w->policy_enabled != 0;
+	ret->pin = (enum snap_executor)w->executor;
+	ret->has_tools = w->tools_set != 0;
+	ret->tools = w->tools_mask;
+}
+
+static uint32_t
+lower(uint32_t value, int32_t ceiling)
+{
+	return ceiling > 0 && (uint32_t)ceiling < value ? (uint32_t)ceiling : value;
+}
+
+static void
+fill_limits(const struct conversation *conv, const struct snap_settings *s,
+    const struct snap_workspace *w, struct turn_limits *l)
+{
+	uint32_t rounds =
+	    conv->max_tool_iterations != 0 ? conv->max_tool_iterations : DEFAULT_ROUNDS;
+	bool has_policy = w != NULL && w->policy_configured;
+	*l = (struct turn_limits){
+	    .max_rounds = lower(rounds < LIMIT_TOOL_ROUNDS ? rounds : LIMIT_TOOL_ROUNDS,
+		has_policy ? w->max_iterations : 0),
+	    .exec_timeout_ms = 1000 * lower(DEFAULT_EXEC_S, has_policy ? w->exec_timeout_s : 0),
+	    .queue_ms = s->sandbox_queue_ms,
+	    .keepalive_ms = s->keepalive_ms,
+	    .max_inline_bytes = s->files_inline_max_bytes,
+	    .retention_hours = s->files_retention_hours,
+	};
+}
+
+static struct str
+first_text(struct str a, struct str b, struct str c)
+{
+	return a.len > 0 ? a : b.len > 0 ? b : c;
+}
+
+/* False: the request was refused. */
+static bool
+decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *plan)
+{
+	struct request *req = c->req;
+	struct snapshot *snap = req->env->policy;
+	const struct snap_settings *s = &snapshot_policy(snap)->settings;
+	struct executor_policy policy;
+	struct str why;
+	read_policy(c, w, &policy);
+	struct executor_input in = {
+	    .header = executor_header(req),
+	    .policy = &policy,
+	    .deployment = (enum snap_executor)s->code_execution_executor,
+	    .has_sandbox = snapshot_str(snap, s->sandbox_url).len > 0 && req->env->code != NULL,
+	    .provider_type = c->target.provider_type,
+	    .native_override = c->target.native_override,
+	    .wire = c->wire,
+	    .same_wire = c->wire == c->target.wire,
+	    .conv = c->conv,
+	};
+	executor_decide(&in, &plan->decision);
+	if (plan->decision.outcome == EXECUTOR_REFUSED) {
+		request_error(req, plan->decision.status, NULL, str_c(plan->decision.message));
+		return false;
+	}
+	if (plan->decision.outcome != EXECUTOR_HERE)
+		return true;
+	if (!code_backend_ready(req->env->code, &why)) {
+		request_errorf(req, 503, "the code sandbox is not available: %.*s", STR_FMT(why));
+		return false;
+	}
+	struct str hint = w != NULL ? snapshot_str(snap, w->default_purpose_hint) : STR("");
+	struct gateway_hints hints = {
+	    .header =
+		first_text(c->conv->tools_header, snapshot_str(snap, s->tools_header), STR("")),
+	    .purpose = first_text(
+		plan->decision.purpose_hint, hint, snapshot_str(snap, s->sandbox_purpose_hint)),
+	};
+	executor_apply(c->conv, &plan->decision);
+	plan->tool_name = gateway_tool_install(c->conv, plan->decision.claimed, &hints);
+	return true;
+}
+
+static void
+start_turn(struct completion *c)
+{
+	struct request *req = c->req;
+	if (c->rc != ERR_OK) {
+		request_error(req, request_status_of(c->rc), NULL, str_c(c->err.msg));
+		return;
+	}
+	if (c->conv->has_thread) {
+		request_error_details(req, 400, "invalid_request_error",
+		    STR("thread: threads are not kept here; send the whole conversation"),
+		    STR("{\"error_code\":\"thread_unsupported_request\","
+			"\"unsupported\":[\"thread\"]}"));
+		return;
+	}
+	if (!resolve_user(c, c->conv->user))
+		return;
+	struct turn_plan *plan = ARENA_NEW(req->arena, struct turn_plan);
+	if (plan == NULL) {
+		request_errorf(req, 413, "the request is too large");
+		return;
+	}
+	struct snapshot *snap = req->env->policy;
+	const struct snap_workspace *w = snapshot_workspace(snap, req->caller.workspace_id);
+	plan->conv = c->conv;
+	plan->target = c->target;
+	plan->user_id = req->caller.user_id;
+	plan->workspace_id = req->caller.workspace_id;
+	plan->file_workspace = req->caller.is_master ? STR_NULL : req->caller.workspace_id;
+	fill_limits(c->conv, &snapshot_policy(snap)->settings, w, &plan->limits);
+	if (decide(c, w, plan))
+		turn_start(req, plan);
+}
+
+/* --- parsing, here or on an io thread ------------------------------------------------------------
+ */
+static void
+parse(struct completion *c)
+{
+	static const char *const deciding[] = {"model", "stream", "messages", "tools", "user",
+	    "metadata", "max_tool_iterations", "thread", NULL};
+	c->rc = jdoc_parse(c->req->arena, c->body, &c->root, &c->err);
+	if (c->rc == ERR_OK && !jv_is(c->root, JT_OBJECT))
+		c->rc = err_set(&c->err, ERR_INPUT, "the body must be a JSON object");
+	if (c->rc == ERR_OK)
+		c->rc = jv_unique(c->root, deciding, &c->err);
+	if (c->rc != ERR_OK)
+		return;
+	c->model = jv_str(c->req->arena, jv_get(c->root, "model"));
+	c->fits_fast = fastpath_fits(c->root, c->body, c->wire, &c->fast);
+}
+
+static void
+decode(struct completion *c)
+{
+	c->rc = dialect_of(c->wire)->decode(c->req->arena, c->body, c->root, &c->conv, &c->err);
+	if (c->rc == ERR_OK && arena_overflowed(c->req->arena))
+		c->rc = err_set(&c->err, ERR_TOOLARGE, "the request is too large");
+}
+
+static void
+run_decode(struct job *j, void *context)
+{
+	(void)context;
+	decode(j->arg);
+}
+
+static void
+run_parse(struct job *j, void *context)
+{
+	(void)context;
+	parse(j->arg);
+}
+
+/* True: go on. The job's reference is given back. */
+static bool
+back_on_loop(struct completion *c, bool cancelled)
+{
+	struct request *req = c->req;
+	bool go = !request_closed(req) && !cancelled;
+	if (cancelled && !request_closed(req))
+		request_errorf(req, 503, "the gateway is stopping");
+	return go;
+}
+
+static void
+done_decode(struct job *j, bool cancelled)
+{
+	struct completion *c = j->arg;
+	struct request *req = c->req;
+	if (back_on_loop(c, cancelled))
+		start_turn(c);
+	request_put(&req);
+}
+
+static void
+submit(struct completion *c, void (*run)(struct job *, void *), void (*done)(struct job *, bool))
+{
+	c->job = (struct job){.run = run, .done = done, .arg = c};
+	(void)request_get(c->req);
+	if (jobs_submit(c->req->env->io, &c->job, NULL) == ERR_OK)
+		return;
+	struct request *req = c->req;
+	request_errorf(req, 503, "the gateway is busy");
+	request_put(&req);
+}
+
+static void
+parsed(struct completion *c)
+{
+	struct request *req = c->req;
+	if (c->rc != ERR_OK) {
+		request_error(req, request_status_of(c->rc), NULL, str_c(c->err.msg));
+		return;
+	}
+	if (!resolve_target(c))
+		return;
+	if (c->fits_fast && c->wire == c->target.wire) {
+		struct jval user = c->wire == WIRE_MESSAGES
+				       ? jv_get(jv_get(c->root, "metadata"), "user_id")
+				       : jv_get(c->root, "user");
+		if (resolve_user(c, jv_str(req->arena, user)))
+			forward_start(req, &c->fast, &c->target);
+		return;
+	}
+	if (c->body.len > INLINE_BODY_BYTES) {
+		submit(c, run_decode, done_decode);
+		return;
+	}
+	decode(c);
+	start_turn(c);
+}
+
+static void
+done_parse(struct job *j, bool cancelled)
+{
+	struct completion *c = j->arg;
+	struct request *req = c->req;
+	if (back_on_loop(c, cancelled))
+		parsed(c);
+	request_put(&req);
+}
+
+static void
+on_body(void *arg, struct str body)
+{
+	struct completion *c = arg;
+	c->body = body;
+	if (body.len <= INLINE_BODY_BYTES) {
+		parse(c);
+		parsed(c);
+		return;
+	}
+	/* the thread must not look at memory that goes with the connection */
+	c->body = arena_str(c->req->arena, body);
+	if (arena_overflowed(c->req->arena)) {
+		request_errorf(c->req, 413, "the request is too large");
+		return;
+	}
+	submit(c, run_parse, done_parse);
+}
+
+void
+completion_start(struct request *req, enum wire wire)
+{
+	struct str header = executor_header(req);
+	const struct snap_settings *s = &snapshot_policy(req->env->policy)->settings;
+	if (req->env->settlement != NULL && settlement_is_full(req->env->settlement)) {
+		request_errorf(req, 503, "usage cannot be recorded at the moment");
+		return;
+	}
+	if (str_trim(header).len > 0 && executor_parse(header) == EXECUTOR_UNSET) {
+		request_errorf(req, 400, "the header %s must be one of auto, otari, provider",
+		    EXECUTOR_HEADER);
+		return;
+	}
+	struct completion *c = ARENA_NEW(req->arena, struct completion);
+	if (c == NULL) {
+		request_errorf(req, 503, "the gateway is out of memory for this request");
+		return;
+	}
+	c->req = req;
+	c->wire = wire;
+	http_body_whole(req->x, s->max_body_bytes, on_body, c);
+}

@@ -1,0 +1,122 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <event2/event.h>
+
+#include "worker/dialect/error_event.h"
+#include "worker/http/http.h"
+#include "worker/request.h"
+#include "worker/turn/settle.h"
+#include "worker/turn/turn.h"
+
+static void
+settle(struct turn *t, int status, struct str error)
+{
+	if (t->is_settled)
+		return;
+	t->is_settled = true;
+	struct settle_facts facts = {
+	    .target = &t->plan.target,
+	    .usage = t->usage,
+	    .status = status,
+	    .error = error,
+	    .end_user = t->plan.conv->user,
+	    .code_billed = t->billed,
+	    .code_errors = t->errors,
+	};
+	settle_request(t->req, &facts);
+}
+
+static void
+stop_work(struct turn *t)
+{
+	if (t->linger != NULL)
+		(void)event_del(t->linger);
+	if (t->keepalive != NULL)
+		(void)event_del(t->keepalive);
+	upstream_cancel(&t->call);
+	attach_cancel(&t->attaching);
+	turn_run_close(t);
+}
+
+void
+turn_finish(struct turn *t, enum finish_reason reason)
+{
+	struct turn_event finish = {
+	    .type = TURN_FINISH,
+	    .reason = reason,
+	    .reason_raw = t->reason_raw,
+	    .raw_wire = t->provider->wire,
+	    .stop_sequence = t->stop_sequence,
+	};
+	struct turn_event usage = {
+	    .type = TURN_USAGE, .usage = t->usage, .raw_wire = t->provider->wire};
+	struct turn_event end = {.type = TURN_END};
+	stop_work(t);
+	t->client->reply_event(t->reply, &finish);
+	t->client->reply_event(t->reply, &usage);
+	t->client->reply_event(t->reply, &end);
+	if (t->out.overflowed && !t->has_begun) {
+		turn_fail(t, 502, NULL, STR("the answer is too large"));
+		return;
+	}
+	settle(t, 200, STR(""));
+	if (t->plan.conv->stream) {
+		turn_flush(t);
+		http_reply_end(t->req->x);
+		return;
+	}
+	t->req->status = 200;
+	http_reply(t->req->x, 200, "application/json", buf_str(&t->out));
+}
+
+void
+turn_fail(struct turn *t, int status, const char *type, struct str message)
+{
+	/* tokens of a round that broke off are used all the same */
+	if (t->is_collecting)
+		token_usage_add(&t->usage, &t->round_usage);
+	stop_work(t);
+	settle(t, status, message);
+	if (!t->has_begun) {
+		request_error(t->req, status, type, message);
+		return;
+	}
+	dialect_error_event(t->client->wire, status, type, message, t->req->id, &t->out);
+	turn_flush(t);
+	http_reply_end(t->req->x);
+}
+
+void
+turn_failf(struct turn *t, int status, const char *fmt, ...)
+{
+	char msg[256];
+	va_list ap;
+	va_start(ap, fmt);
+	(void)vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	turn_fail(t, status, NULL, str_c(msg));
+}
+
+void
+turn_close(struct request *req, bool aborted)
+{
+	struct turn *t = req->state;
+	if (aborted && t->is_collecting && !t->is_settled)
+		token_usage_add(&t->usage, &t->round_usage);
+	stop_work(t);
+	if (aborted)
+		settle(t, 499, STR("the client went away"));
+	if (t->is_collecting)
+		turn_collect_done(&t->collect);
+	if (t->linger != NULL)
+		event_free(t->linger);
+	if (t->keepalive != NULL)
+		event_free(t->keepalive);
+	t->linger = t->keepalive = NULL;
+	sse_done(&t->sse);
+	buf_done(&t->out);
+	buf_done(&t->body);
+	buf_done(&t->whole);
+	buf_done(&t->arguments);
+}

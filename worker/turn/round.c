@@ -1,0 +1,114 @@
+#include "base/limits.h"
+#include "worker/request.h"
+#include "worker/turn/turn.h"
+
+/* Calls of the gateway's tool are withheld from the client; everything else goes on to it. */
+static void
+on_block(struct turn *t, const struct turn_event *ev)
+{
+	if (ev->type == TURN_BLOCK_START) {
+		bool is_call = ev->kind == BLOCK_CALL;
+		t->in_own_call =
+		    is_call && t->plan.tool_name.len > 0 && str_eq(ev->name, t->plan.tool_name);
+		if (is_call && !t->in_own_call)
+			t->has_foreign_call = true;
+		if (t->in_own_call) {
+			buf_clear(&t->arguments);
+			t->call_id = arena_str(t->req->arena, ev->id);
+		}
+	}
+	if (!t->in_own_call) {
+		t->client->reply_event(t->reply, ev);
+		return;
+	}
+	if (ev->type == TURN_BLOCK_DELTA && ev->field == DELTA_TEXT)
+		buf_add(&t->arguments, ev->text);
+	if (ev->type != TURN_BLOCK_STOP)
+		return;
+	t->in_own_call = false;
+	struct tool_call *call = ARENA_NEW(t->req->arena, struct tool_call);
+	if (call == NULL)
+		return;
+	call->id = t->call_id;
+	call->arguments = t->arguments.overflowed
+			      ? STR("") /* no JSON: answered with a tool error */
+			      : arena_str(t->req->arena, buf_str(&t->arguments));
+	*t->calls_end = call;
+	t->calls_end = &call->next;
+}
+
+bool
+turn_on_turn_event(void *arg, const struct turn_event *ev)
+{
+	struct turn *t = arg;
+	turn_collect_event(&t->collect, ev);
+	switch (ev->type) {
+	case TURN_START:
+		if (!t->has_started)
+			t->client->reply_event(t->reply, ev);
+		t->has_started = true;
+		break;
+	case TURN_BLOCK_START:
+	case TURN_BLOCK_DELTA:
+	case TURN_BLOCK_STOP:
+	case TURN_ANNOTATION:
+		on_block(t, ev);
+		break;
+	case TURN_FINISH:
+		t->reason = ev->reason;
+		t->reason_raw = arena_str(t->req->arena, ev->reason_raw);
+		t->stop_sequence = arena_str(t->req->arena, ev->stop_sequence);
+		break;
+	case TURN_USAGE:
+		t->round_usage = ev->usage;
+		t->round_usage.raw = STR_NULL;
+		if (t->rounds == 1 && ev->usage.raw.ptr != NULL)
+			t->round_usage.raw = arena_str(t->req->arena, ev->usage.raw);
+		break;
+	case TURN_END:
+		t->round_ended = true;
+		break;
+	case TURN_ERROR:
+		t->error_status = ev->status != 0 ? ev->status : 502;
+		t->error_message = arena_str(t->req->arena, ev->error_message);
+		break;
+	case TURN_PING:
+		if (t->has_begun)
+			t->client->reply_event(t->reply, ev);
+		break;
+	}
+	return true;
+}
+
+/* May the calls of this round be run? Not when the answer was cut or refused. */
+static bool
+wants_tools(const struct turn *t)
+{
+	return t->reason == FINISH_TOOL || t->reason == FINISH_STOP || t->reason == FINISH_OTHER;
+}
+
+void
+turn_round_end(struct turn *t)
+{
+	struct err err;
+	struct message *said;
+	struct str first_raw = t->round_usage.raw;
+	if (t->usage.input < 0 && t->usage.output < 0) {
+		t->usage = t->round_usage;
+		t->usage.raw = first_raw;
+	} else {
+		token_usage_add(&t->usage, &t->round_usage);
+	}
+	enum err_code rc = turn_collect_end(&t->collect, &said, &err);
+	t->is_collecting = false;
+	turn_collect_done(&t->collect);
+	if (rc != ERR_OK || arena_overflowed(t->req->arena)) {
+		turn_fail(t, 502, NULL, STR("the provider's answer is too large"));
+		return;
+	}
+	if (t->calls == NULL || !wants_tools(t)) {
+		turn_finish(t, t->reason);
+		return;
+	}
+	turn_run_calls(t);
+}

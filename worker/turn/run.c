@@ -1,0 +1,289 @@
+/* Our tool calls of one round, one at a time, in the order the model wrote them. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "ipc/board.h"
+#include "worker/code/session.h"
+#include "worker/env.h"
+#include "worker/http/http.h"
+#include "worker/request.h"
+#include "worker/turn/gateway_tool.h"
+#include "worker/turn/mint.h"
+#include "worker/turn/result_text.h"
+#include "worker/turn/seed.h"
+#include "worker/turn/turn.h"
+
+static void run_next(struct turn *t);
+
+/* --- a finished call -----------------------------------------------------------------------------
+ */
+static void
+show_record(struct turn *t, const struct result_text *r, struct str error_code)
+{
+	struct arena *a = t->req->arena;
+	if (!t->plan.decision.native_blocks)
+		return;
+	struct code_record rec = {
+	    .id = mint_execution_id(a, t->client->wire),
+	    .container_id = t->container_id,
+	    .tool = STR("code_execution"),
+	    .code = t->running_code,
+	    .ran = error_code.len == 0,
+	    .error_code = error_code,
+	    .out = r->out,
+	    .err = r->err,
+	    .return_code = r->return_code,
+	    .file_ids = ARENA_NEW_ARRAY(a, struct str, r->file_count),
+	    .file_names = ARENA_NEW_ARRAY(a, struct str, r->file_count),
+	};
+	for (size_t i = 0; i < r->file_count && rec.file_names != NULL; i++) {
+		if (r->files[i].file_id.len == 0)
+			continue;
+		rec.file_ids[rec.file_count] = r->files[i].file_id;
+		rec.file_names[rec.file_count++] = r->files[i].name;
+	}
+	t->client->reply_code(t->reply, &rec);
+	turn_flush(t);
+}
+
+/* The model's side: one more result in the message that answers this round. */
+static void
+add_result(struct turn *t, const struct result_text *r)
+{
+	struct buf text = BUF_INIT(4u * RESULT_STREAM_MAX_BYTES);
+	result_text_write(r, &text);
+	struct part *p = message_add(t->plan.conv, t->results, PART_RESULT);
+	struct part *body = ARENA_NEW(t->req->arena, struct part);
+	if (p != NULL && body != NULL) {
+		body->kind = PART_TEXT;
+		body->text = arena_str(t->req->arena, buf_str(&text));
+		p->id = t->running->id;
+		p->name = t->plan.tool_name;
+		p->content = body;
+	}
+	buf_done(&text);
+}
+
+static void
+call_is_done(struct turn *t, const struct result_text *r, struct str error_code)
+{
+	bool is_error = result_is_error(r);
+	t->billed += is_error ? 0 : 1;
+	t->errors += is_error ? 1 : 0;
+	t->req->code_runs++;
+	board_count(t->req->env->slot, BC_CODE_RUNS, 1);
+	if (is_error)
+		board_count(t->req->env->slot, BC_CODE_ERRORS, 1);
+	show_record(t, r, error_code);
+	add_result(t, r);
+	t->running = t->running->next;
+}
+
+static void
+call_failed(struct turn *t, struct str why, struct str error_code)
+{
+	struct result_text r = {.failure = why};
+	call_is_done(t, &r, error_code);
+}
+
+static void
+on_stored(void *arg, struct output_file *files)
+{
+	struct turn *t = arg;
+	t->outputs = NULL;
+	size_t n = 0, i = 0;
+	for (const struct output_file *f = files; f != NULL; f = f->next)
+		n++;
+	struct result_file *list = ARENA_NEW_ARRAY(t->req->arena, struct result_file, n);
+	for (const struct output_file *f = files; f != NULL && list != NULL; f = f->next)
+		list[i++] = (struct result_file){f->name, f->file_id};
+	struct result_text r = {
+	    .out = t->run_out,
+	    .err = t->run_err,
+	    .return_code = t->run_code,
+	    .files = list,
+	    .file_count = i,
+	};
+	call_is_done(t, &r, STR(""));
+	run_next(t);
+}
+
+/* --- execution -----------------------------------------------------------------------------------
+ */
+static bool
+on_file_begin(void *arg, struct str path, uint64_t size)
+{
+	struct turn *t = arg;
+	return outputs_file_begin(t->outputs, path, size);
+}
+
+static void
+on_file_data(void *arg, struct str bytes)
+{
+	struct turn *t = arg;
+	outputs_file_data(t->outputs, bytes);
+}
+
+static void
+on_file_end(void *arg, bool whole)
+{
+	struct turn *t = arg;
+	outputs_file_end(t->outputs, whole);
+}
+
+static struct str
+clean(struct turn *t, struct str bytes, uint64_t total)
+{
+	struct buf b = BUF_INIT(2u * RESULT_STREAM_MAX_BYTES);
+	result_clean(bytes, total, &b);
+	struct str s = arena_str(t->req->arena, buf_str(&b));
+	buf_done(&b);
+	return s;
+}
+
+static void
+on_run_done(void *arg, const struct code_result *result)
+{
+	struct turn *t = arg;
+	if (result->failed != NULL) {
+		log_warn(
+		    "code session broke", LOG_C("request_id", t->req->id), LOG_ERR(result->failed));
+		outputs_cancel(&t->outputs);
+		if (code_session_is_broken(t->session))
+			code_session_close(&t->session);
+		call_failed(t,
+		    STR("the code sandbox failed; variables and files of earlier calls are lost"),
+		    STR("unavailable"));
+		run_next(t);
+		return;
+	}
+	t->run_out = clean(t, result->out, result->out_total);
+	t->run_err = clean(t, result->err, result->err_total);
+	t->run_code = result->return_code;
+	for (size_t i = 0; i < result->omitted_count; i++)
+		outputs_name_only(t->outputs, result->omitted[i].path);
+	outputs_finish(t->outputs, on_stored, t);
+}
+
+static const struct code_run_ops run_ops = {on_file_begin, on_file_data, on_file_end, on_run_done};
+
+static void
+execute(struct turn *t)
+{
+	int64_t hours = t->plan.limits.retention_hours;
+	struct outputs_owner owner = {
+	    .user_id = t->plan.user_id,
+	    .workspace_id = t->plan.workspace_id,
+	    .expires_at_ms = hours > 0 ? clock_wall_ms() + hours * 3600 * 1000 : 0,
+	};
+	t->outputs = outputs_new(t->req, t->session, &owner);
+	code_session_exec(
+	    t->session, CODE_PYTHON, t->running_code, t->plan.limits.exec_timeout_ms, &run_ops, t);
+}
+
+/* --- the session ---------------------------------------------------------------------------------
+ */
+static void
+on_seeded(void *arg, const struct err *err)
+{
+	struct turn *t = arg;
+	t->seeding = NULL;
+	if (err == NULL) {
+		execute(t);
+		return;
+	}
+	turn_fail(t, err->code == ERR_BUSY ? 503 : 502, NULL, str_c(err->msg));
+}
+
+static void
+on_open(struct code_session *s, const struct err *e, void *arg)
+{
+	struct turn *t = arg;
+	t->opening = NULL;
+	t->session = s;
+	if (s != NULL) {
+		board_count(t->req->env->slot, BC_LEASES, 1);
+		struct err err;
+		if (seed_start(t->req, s, &t->files, on_seeded, t, &t->seeding, &err) != ERR_OK)
+			turn_fail(t, 503, NULL, STR("the gateway is busy"));
+		else if (t->seeding == NULL)
+			execute(t);
+		return;
+	}
+	board_count(t->req->env->slot, BC_LEASE_REFUSALS, 1);
+	log_warn("no code session", LOG_C("request_id", t->req->id), LOG_ERR(e));
+	if (!t->has_begun && e->code == ERR_BUSY)
+		http_reply_header(t->req->x, "Retry-After", STR("5"));
+	turn_failf(t, 503, "the code sandbox is not available: %s", e->msg);
+}
+
+static void
+ensure_session(struct turn *t)
+{
+	if (t->session != NULL) {
+		execute(t);
+		return;
+	}
+	if (t->container_id.len == 0)
+		t->container_id = mint_container_id(t->req->arena);
+	t->opening = code_session_open(
+	    t->req->env->code, t->plan.workspace_id, t->plan.limits.queue_ms, on_open, t);
+}
+
+/* --- the calls of a round ------------------------------------------------------------------------
+ */
+static void
+all_ran(struct turn *t)
+{
+	if (t->has_foreign_call) {
+		turn_finish(t, FINISH_TOOL);
+		return;
+	}
+	if (t->rounds < t->plan.limits.max_rounds) {
+		turn_round(t);
+		return;
+	}
+	if (t->plan.decision.native_blocks && t->client->wire == WIRE_MESSAGES)
+		turn_finish(t, FINISH_PAUSE);
+	else
+		turn_failf(t, 422, "the model asked for more than %u rounds of tool calls",
+		    t->plan.limits.max_rounds);
+}
+
+static void
+run_next(struct turn *t)
+{
+	while (t->running != NULL) {
+		t->running_code = gateway_tool_code(t->req->arena, t->running->arguments);
+		if (t->running_code.ptr != NULL) {
+			ensure_session(t);
+			return;
+		}
+		t->running_code = STR("");
+		call_failed(t,
+		    STR("the arguments are not a JSON object with a string member \"code\"; "
+			"nothing was run"),
+		    STR("invalid_tool_input"));
+	}
+	all_ran(t);
+}
+
+void
+turn_run_calls(struct turn *t)
+{
+	t->running = t->calls;
+	t->results = conversation_add(t->plan.conv, MESSAGE_USER);
+	if (t->results == NULL) {
+		turn_fail(t, 413, NULL, STR("the conversation is too large"));
+		return;
+	}
+	run_next(t);
+}
+
+void
+turn_run_close(struct turn *t)
+{
+	code_open_cancel(&t->opening);
+	seed_cancel(&t->seeding);
+	outputs_cancel(&t->outputs);
+	code_session_close(&t->session);
+}

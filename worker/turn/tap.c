@@ -1,0 +1,190 @@
+#include "worker/turn/tap.h"
+
+#include "base/json.h"
+#include "base/json_write.h"
+#include "base/limits.h"
+#include "worker/dialect/usage.h"
+
+#define SCRATCH_BYTES (64u * 1024u * 1024u)
+
+void
+tap_init(struct tap *t, enum wire wire, struct str show_model, bool drop_usage_chunk)
+{
+	*t = (struct tap){
+	    .wire = wire,
+	    .show_model = show_model,
+	    .drop_usage_chunk = drop_usage_chunk,
+	    .usage = TOKEN_USAGE_NONE,
+	    .pending = BUF_INIT(LIMIT_SSE_EVENT_BYTES),
+	    .scratch = arena_new(SCRATCH_BYTES),
+	};
+}
+
+void
+tap_done(struct tap *t)
+{
+	buf_done(&t->pending);
+	arena_free(&t->scratch);
+}
+
+static void
+note_usage(struct tap *t, struct jval object)
+{
+	struct token_usage u;
+	usage_read(t->wire, object, &u);
+	usage_update(&t->usage, &u);
+	t->usage.raw = STR_NULL; /* points into bytes that pass */
+}
+
+/* Writes json with the model's span replaced. */
+static void
+show_alias(struct tap *t, struct str json, struct jval model, struct buf *out)
+{
+	struct jw w;
+	size_t at = jv_offset(model);
+	buf_add(out, str_sub(json, 0, at));
+	jw_init(&w, out);
+	jw_str(&w, t->show_model);
+	buf_add(out, str_from(json, at + jv_raw(model).len));
+}
+
+/* One event's JSON. False: drop the event. When *ret_model is present the alias goes in its place.
+ */
+static bool
+look(struct tap *t, struct str json, struct jval *ret_model)
+{
+	struct jval root;
+	*ret_model = JV_ABSENT;
+	if (jdoc_parse(t->scratch, json, &root, NULL) != ERR_OK)
+		return true;
+	struct jval holder = root;
+	if (t->wire == WIRE_MESSAGES && jv_is(jv_get(root, "message"), JT_OBJECT))
+		holder = jv_get(root, "message");
+	if (jv_is(jv_get(holder, "model"), JT_STRING))
+		*ret_model = jv_get(holder, "model");
+	struct jval usage = jv_get(holder, "usage");
+	if (jv_is(usage, JT_OBJECT))
+		note_usage(t, usage);
+	if (jv_present(jv_get(root, "error")) || jv_str_is(jv_get(root, "type"), "error"))
+		t->has_error = true;
+	if (jv_str_is(jv_get(root, "type"), "message_stop"))
+		t->has_end = true;
+	bool is_usage_chunk = t->wire == WIRE_CHAT && jv_is(usage, JT_OBJECT) &&
+			      jv_is(jv_get(root, "choices"), JT_ARRAY) &&
+			      jv_count(jv_get(root, "choices")) == 0;
+	return !(is_usage_chunk && t->drop_usage_chunk);
+}
+
+/* The payload of an event with exactly one data line, else STR_NULL (then it is passed on unread).
+ */
+static struct str
+single_data(struct str event)
+{
+	struct str found = STR_NULL, line;
+	for (struct str rest = event; str_split(&rest, '\n', &line);) {
+		if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+			line.len--;
+		if (!str_starts(line, STR("data:")))
+			continue;
+		if (found.ptr != NULL)
+			return STR_NULL;
+		found = str_from(line, 5);
+		if (found.len > 0 && found.ptr[0] == ' ')
+			found = str_from(found, 1);
+	}
+	return found;
+}
+
+static bool
+is_worth_reading(const struct tap *t, struct str data)
+{
+	return (t->show_model.len > 0 && str_find(data, STR("\"model\"")) != SIZE_MAX) ||
+	       str_find(data, STR("\"usage\"")) != SIZE_MAX ||
+	       str_find(data, STR("\"error\"")) != SIZE_MAX ||
+	       str_find(data, STR("message_stop")) != SIZE_MAX;
+}
+
+static void
+pass_event(struct tap *t, struct str event, struct buf *out)
+{
+	struct str data = single_data(event);
+	struct jval model = JV_ABSENT;
+	if (str_eq(data, STR("[DONE]")))
+		t->has_end = true;
+	if (data.ptr == NULL || !is_worth_reading(t, data)) {
+		buf_add(out, event);
+		return;
+	}
+	if (look(t, data, &model)) {
+		if (t->show_model.len > 0 && jv_is(model, JT_STRING)) {
+			buf_add(out, str_sub(event, 0, (size_t)(data.ptr - event.ptr)));
+			show_alias(t, data, model, out);
+			buf_add(out, str_from(event, (size_t)(data.ptr - event.ptr) + data.len));
+		} else {
+			buf_add(out, event);
+		}
+	}
+	arena_reset(t->scratch);
+}
+
+/* Length of the first event in s with its blank line, or 0. *ret_safe: no event can end before it.
+ */
+static size_t
+event_length(struct str s, size_t from, size_t *ret_safe)
+{
+	for (size_t i = from; i < s.len; i++) {
+		if (s.ptr[i] != '\n')
+			continue;
+		size_t next = i + 1;
+		if (next < s.len && s.ptr[next] == '\r')
+			next++;
+		if (next < s.len && s.ptr[next] == '\n')
+			return next + 1;
+		if (next >= s.len) {
+			*ret_safe = i;
+			return 0;
+		}
+	}
+	*ret_safe = s.len;
+	return 0;
+}
+
+enum err_code
+tap_stream(struct tap *t, struct str bytes, struct buf *out, struct err *reterr)
+{
+	buf_add(&t->pending, bytes);
+	if (t->pending.overflowed)
+		return err_set(
+		    reterr, ERR_TOOLARGE, "an event of the provider's stream is too large");
+	struct str rest = buf_str(&t->pending);
+	size_t n;
+	while ((n = event_length(rest, t->scanned, &t->scanned)) > 0) {
+		pass_event(t, str_sub(rest, 0, n), out);
+		rest = str_from(rest, n);
+		t->scanned = 0;
+	}
+	buf_consume(&t->pending, t->pending.len - rest.len);
+	return ERR_OK;
+}
+
+void
+tap_stream_end(struct tap *t, struct buf *out)
+{
+	if (t->pending.len > 0)
+		pass_event(t, buf_str(&t->pending), out);
+	buf_clear(&t->pending);
+	t->scanned = 0;
+}
+
+void
+tap_whole(struct tap *t, struct str body, struct buf *out)
+{
+	struct jval model;
+	(void)look(t, body, &model);
+	t->has_end = true;
+	if (t->show_model.len > 0 && jv_is(model, JT_STRING))
+		show_alias(t, body, model, out);
+	else
+		buf_add(out, body);
+	arena_reset(t->scratch);
+}

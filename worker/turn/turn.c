@@ -1,0 +1,304 @@
+#include "worker/turn/turn.h"
+
+#include <event2/event.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "ipc/board.h"
+#include "worker/code/session.h"
+#include "worker/env.h"
+#include "worker/http/http.h"
+#include "worker/request.h"
+
+#define LINGER_MS                                                                                  \
+	1000 /* after the last event, for the provider to close, so that the connection is kept */
+
+/* --- bytes to the client -------------------------------------------------------------------------
+ */
+static struct str
+dropped_header(struct turn *t)
+{
+	struct buf b = BUF_INIT(1024);
+	for (const struct dropped *d = t->plan.conv->dropped; d != NULL; d = d->next) {
+		if (b.len > 0)
+			buf_add(&b, STR(", "));
+		buf_add(&b, d->what);
+	}
+	struct str s = arena_str(t->req->arena, buf_str(&b));
+	buf_done(&b);
+	for (size_t i = 0; i < s.len; i++)
+		if (s.ptr[i] < 0x20 || s.ptr[i] > 0x7e)
+			return STR("(names that cannot be shown)");
+	return s;
+}
+
+void
+turn_flush(struct turn *t)
+{
+	if (!t->plan.conv->stream || t->out.len == 0)
+		return;
+	if (!t->has_begun) {
+		t->has_begun = true;
+		t->req->status = 200;
+		http_reply_header(t->req->x, "Cache-Control", STR("no-cache"));
+		http_reply_begin(t->req->x, 200, "text/event-stream", -1);
+	}
+	t->wrote_since_tick = true;
+	http_reply_write(t->req->x, buf_str(&t->out));
+	buf_clear(&t->out);
+}
+
+static void
+on_keepalive(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct turn *t = arg;
+	if (t->has_begun && !t->wrote_since_tick && http_can_write(t->req->x)) {
+		t->client->reply_ping(t->reply);
+		turn_flush(t);
+	}
+	t->wrote_since_tick = false;
+}
+
+/* --- bytes from the provider ---------------------------------------------------------------------
+ */
+static void
+on_writable(void *arg)
+{
+	struct turn *t = arg;
+	if (t->call != NULL)
+		upstream_resume(t->call);
+}
+
+static void
+on_accept(void *arg, struct upstream_call *c)
+{
+	struct turn *t = arg;
+	t->is_sse = upstream_is_event_stream(c);
+	if (!t->has_begun && t->rounds == 1)
+		upstream_relay_headers(c, t->req->x);
+}
+
+static enum err_code
+on_sse(void *arg, struct str name, struct str data)
+{
+	struct turn *t = arg;
+	struct err err;
+	enum err_code rc = t->provider->events_sse(t->events, name, data, &err);
+	if (rc != ERR_OK && t->error_status == 0) {
+		t->error_status = 502;
+		t->error_message = arena_str(t->req->arena, str_c(err.msg));
+	}
+	return rc;
+}
+
+static void
+on_linger(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct turn *t = arg;
+	upstream_cancel(&t->call);
+	turn_round_end(t);
+}
+
+static bool
+on_data(void *arg, struct str bytes)
+{
+	struct turn *t = arg;
+	if (!t->is_sse) {
+		buf_add(&t->whole, bytes);
+		return true;
+	}
+	if (!http_can_write(t->req->x)) {
+		http_on_writable(t->req->x, on_writable, t);
+		return false;
+	}
+	bool was_ended = t->round_ended;
+	if (!was_ended && sse_feed(&t->sse, bytes, on_sse, t, NULL) != ERR_OK &&
+	    t->error_status == 0) {
+		t->error_status = 502;
+		t->error_message = STR("the provider's stream cannot be read");
+	}
+	if (t->error_status != 0) {
+		turn_fail(t, t->error_status, NULL, t->error_message);
+		return true;
+	}
+	turn_flush(t);
+	if (t->round_ended && !was_ended) {
+		const struct timeval wait = {LINGER_MS / 1000, LINGER_MS % 1000 * 1000};
+		(void)event_add(t->linger, &wait);
+	}
+	return true;
+}
+
+static void
+on_done(void *arg, const struct failure *failure)
+{
+	struct turn *t = arg;
+	struct err err = {.msg = "the provider broke off its answer"};
+	t->call = NULL;
+	(void)event_del(t->linger);
+	if (failure != NULL && !t->round_ended) {
+		if (!t->has_begun && failure->retry_after.len > 0)
+			http_reply_header(t->req->x, "Retry-After", failure->retry_after);
+		board_count(t->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+		turn_fail(t, failure->status, failure->type, failure->message);
+		return;
+	}
+	enum err_code rc = ERR_OK;
+	if (t->whole.overflowed)
+		rc = err_set(&err, ERR_TOOLARGE, "the provider's answer is too large");
+	else if (!t->is_sse)
+		rc = t->provider->events_whole(t->events, buf_str(&t->whole), &err);
+	else if (!t->round_ended)
+		rc = t->provider->events_end(t->events, &err);
+	buf_done(&t->whole);
+	if (t->error_status != 0)
+		turn_fail(t, t->error_status, NULL, t->error_message);
+	else if (rc != ERR_OK || !t->round_ended)
+		turn_fail(t, 502, NULL, str_c(err.msg));
+	else
+		turn_round_end(t);
+}
+
+static const struct upstream_ops upstream_ops = {on_accept, on_data, on_done};
+
+/* --- a round -------------------------------------------------------------------------------------
+ */
+static void
+reset_round(struct turn *t)
+{
+	t->rounds++;
+	t->is_sse = t->round_ended = t->in_own_call = t->has_foreign_call = false;
+	t->calls = NULL;
+	t->calls_end = &t->calls;
+	t->reason = FINISH_OTHER;
+	t->reason_raw = t->stop_sequence = STR_NULL;
+	t->round_usage = TOKEN_USAGE_NONE;
+	t->results = NULL;
+	buf_clear(&t->body);
+	buf_clear(&t->whole);
+	sse_done(&t->sse);
+	sse_init(&t->sse, LIMIT_SSE_EVENT_BYTES);
+	turn_collect_init(&t->collect, t->plan.conv, LIMIT_UPSTREAM_WHOLE_BYTES);
+	t->is_collecting = true;
+	t->events = t->provider->events_new(t->req->arena, turn_on_turn_event, t);
+}
+
+void
+turn_round(struct turn *t)
+{
+	struct err err = {.msg = ""};
+	reset_round(t);
+	struct encode_options opt = {
+	    .model = t->plan.target.model,
+	    .stream = t->plan.conv->stream,
+	    .native_openai = str_eq_nocase(t->plan.target.provider_type, STR("openai")),
+	    .default_max_tokens = t->plan.target.max_tokens_default,
+	};
+	enum err_code rc = t->provider->encode(t->plan.conv, &opt, &t->body, &err);
+	if (rc == ERR_OK && (t->body.overflowed || arena_overflowed(t->req->arena)))
+		rc = err_set(&err, ERR_TOOLARGE, "the conversation is too large");
+	if (rc != ERR_OK) {
+		turn_fail(t, request_status_of(rc), NULL, str_c(err.msg));
+		return;
+	}
+	if (t->rounds == 1 && t->plan.conv->dropped != NULL)
+		http_reply_header(t->req->x, "Otari-Dropped", dropped_header(t));
+	board_count(t->req->env->slot, BC_UPSTREAM_CALLS, 1);
+	rc = upstream_start(t->req->env->client, t->req->arena, &t->plan.target, t->provider->path,
+	    buf_str(&t->body), opt.stream, t->req->x, &upstream_ops, t, &t->call, &err);
+	if (rc != ERR_OK)
+		turn_fail(t, 502, NULL, STR("the provider could not be called"));
+}
+
+/* --- start ---------------------------------------------------------------------------------------
+ */
+static void
+on_attached(void *arg, const struct err *err)
+{
+	struct turn *t = arg;
+	t->attaching = NULL;
+	if (err != NULL) {
+		int status = err->code == ERR_TOOLARGE ? 413 : err->code == ERR_BUSY ? 503 : 502;
+		turn_fail(t, status, NULL, str_c(err->msg));
+		return;
+	}
+	attach_rewrite(t->plan.conv, &t->files);
+	turn_round(t);
+}
+
+static void
+make_reply(struct turn *t)
+{
+	struct reply_options opt = {
+	    .stream = t->plan.conv->stream,
+	    .include_usage = t->plan.conv->include_usage,
+	    .model = t->plan.target.is_alias ? t->plan.target.asked : STR(""),
+	    .fallback_id = t->req->id,
+	    .created_s = clock_wall_s(),
+	    .native_code = t->plan.decision.native_blocks,
+	    .request = t->plan.conv,
+	};
+	t->reply = t->client->reply_new(t->req->arena, &opt, &t->out);
+}
+
+static bool
+make_timers(struct turn *t)
+{
+	struct event_base *base = t->req->env->base;
+	t->linger = event_new(base, -1, 0, on_linger, t);
+	t->keepalive = event_new(base, -1, EV_PERSIST, on_keepalive, t);
+	uint32_t ms = t->plan.limits.keepalive_ms;
+	const struct timeval every = {ms / 1000, ms % 1000 * 1000};
+	if (t->linger == NULL || t->keepalive == NULL)
+		return false;
+	return ms == 0 || !t->plan.conv->stream || event_add(t->keepalive, &every) == 0;
+}
+
+void
+turn_start(struct request *req, const struct turn_plan *plan)
+{
+	struct err err;
+	struct turn *t = ARENA_NEW(req->arena, struct turn);
+	if (t == NULL) {
+		request_errorf(req, 503, "the gateway is out of memory for this request");
+		return;
+	}
+	t->req = req;
+	t->plan = *plan;
+	t->client = dialect_of(plan->conv->wire);
+	t->provider = dialect_of(plan->target.wire);
+	t->usage = TOKEN_USAGE_NONE;
+	buf_init(&t->out, 2u * LIMIT_UPSTREAM_WHOLE_BYTES);
+	buf_init(&t->body, LIMIT_ARENA_REQUEST_BYTES);
+	buf_init(&t->whole, LIMIT_UPSTREAM_WHOLE_BYTES);
+	buf_init(&t->arguments, CODE_SOURCE_MAX);
+	sse_init(&t->sse, LIMIT_SSE_EVENT_BYTES);
+	req->state = t;
+	req->state_close = turn_close;
+	board_count(req->env->slot, BC_TURN_PATH, 1);
+	make_reply(t);
+	if (!make_timers(t)) {
+		turn_fail(t, 500, NULL, STR("the gateway is out of timers"));
+		return;
+	}
+	bool here = plan->decision.outcome == EXECUTOR_HERE;
+	if (attach_collect(plan->conv, here, plan->decision.claimed, &t->files, &err) != ERR_OK) {
+		turn_fail(t, 400, NULL, str_c(err.msg));
+		return;
+	}
+	if (t->files.count == 0) {
+		turn_round(t);
+		return;
+	}
+	struct attach_options opt = {
+	    .user_id = plan->user_id,
+	    .workspace_id = plan->file_workspace,
+	    .max_inline_bytes = plan->limits.max_inline_bytes,
+	};
+	if (attach_start(req, &t->files, &opt, on_attached, t, &t->attaching, &err) != ERR_OK)
+		turn_fail(t, 503, NULL, STR("the gateway is busy"));
+}

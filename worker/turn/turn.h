@@ -1,0 +1,119 @@
+/* turn.h - one completion that the gateway understands: rounds of provider calls with code runs
+ * between them
+ *
+ * Process: worker, loop thread.
+ * Files:   turn.c       start, one round to the provider, its bytes
+ *          round.c      a round's events: what the client sees, what is ours, when the round is
+ * over run.c        our tool calls, one at a time, in order: session, seeds, code, files, result
+ *          finish.c     the one place where a turn ends: settlement, last bytes, clean-up
+ * Owns:    its state, which hangs on the request (req->state) and ends with it.
+ * Life:    turn_start → rounds → exactly one of turn_finish, turn_fail; or the client goes away
+ * (turn_close). A turn never ends inside a parser's callback: what decides there is acted on after
+ * it returned.
+ */
+#ifndef OTARI_WORKER_TURN_TURN_H
+#define OTARI_WORKER_TURN_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/sse.h"
+#include "worker/dialect/dialect.h"
+#include "worker/turn/attach.h"
+#include "worker/turn/executor.h"
+#include "worker/turn/outputs.h"
+#include "worker/upstream/call.h"
+
+struct code_open;
+struct code_session;
+struct event;
+struct request;
+struct seed;
+
+struct turn_limits { /* copied from settings and policy */
+	uint32_t max_rounds, exec_timeout_ms, queue_ms, keepalive_ms;
+	uint32_t max_output_files;
+	uint64_t max_output_bytes, max_inline_bytes;
+	int64_t retention_hours; /* 0: for ever */
+};
+
+struct turn_plan { /* what the preamble found out; copied by turn_start */
+	struct conversation *conv;
+	struct target target;
+	struct executor_decision decision;
+	struct str tool_name; /* that the model is shown; STR_NULL: no code here */
+	struct turn_limits limits;
+	struct str user_id, workspace_id; /* whose files */
+	struct str file_workspace;        /* scope of references; STR_NULL: all of the user's */
+};
+
+struct tool_call { /* of ours, in one round */
+	struct tool_call *next;
+	struct str id, arguments;
+};
+
+struct turn {
+	struct request *req;
+	struct turn_plan plan;
+	const struct dialect *client, *provider;
+	struct attach_plan files;
+	struct attach *attaching;
+	/* answer */
+	struct reply *reply;
+	struct buf out;
+	bool has_begun; /* stream: the head is out */
+	bool is_settled, wrote_since_tick;
+	struct event *keepalive;
+	/* the round under way */
+	uint32_t rounds;
+	struct upstream_call *call;
+	struct events *events;
+	struct sse_reader sse;
+	struct buf body;  /* to the provider */
+	struct buf whole; /* of the provider, when not streamed */
+	bool is_sse, has_started, round_ended, is_collecting;
+	struct turn_collect collect;
+	bool in_own_call; /* the open block is a call of ours */
+	struct buf arguments;
+	struct str call_id;
+	struct tool_call *calls, **calls_end;
+	bool has_foreign_call;
+	enum finish_reason reason;
+	struct str reason_raw, stop_sequence;
+	struct token_usage round_usage, usage;
+	struct event *linger; /* END came, the connection did not close yet */
+	/* a failure that the events told of; acted on outside the parser */
+	int error_status;
+	struct str error_type, error_message;
+	/* code */
+	struct code_open *opening;
+	struct code_session *session;
+	struct seed *seeding;
+	struct outputs *outputs;
+	struct tool_call *running;
+	struct str running_code;
+	struct message *results; /* user message that collects this round's results */
+	struct str container_id;
+	struct str run_out, run_err; /* cleaned, of the call that just ran */
+	int32_t run_code;
+	uint32_t billed, errors;
+};
+
+/* Answers the request, whatever happens. */
+void turn_start(struct request *req, const struct turn_plan *plan);
+
+/* --- between the files of this folder ------------------------------------------------------------
+ */
+void turn_round(struct turn *t); /* turn.c: the next provider call */
+bool turn_on_turn_event(void *arg, const struct turn_event *ev); /* round.c */
+void turn_round_end(struct turn *t);                             /* round.c: what now */
+void turn_run_calls(struct turn *t); /* run.c: from the first call of the round */
+void turn_run_close(struct turn *t); /* run.c: gives everything of the sandbox back */
+void turn_flush(struct turn *t);     /* turn.c: out → client, beginning the stream if needed */
+void turn_finish(struct turn *t, enum finish_reason reason);                      /* finish.c */
+void turn_fail(struct turn *t, int status, const char *type, struct str message); /* finish.c */
+void turn_failf(struct turn *t, int status, const char *fmt, ...) PRINTF(3, 4);
+void turn_close(struct request *req, bool aborted); /* finish.c */
+
+#endif
