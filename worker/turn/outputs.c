@@ -152,8 +152,10 @@ run_sql(struct job *j, void *context)
 			continue;
 		log_warn("a produced file has no row", LOG_C("file_id", f->id), LOG_ERR(&err));
 		/* an uncertain row keeps its blob: the sweeper knows what to do with either */
-		if (rc != ERR_UNCERTAIN)
-			(void)blob_delete(o->req->env->blobs, str_c(f->ref), NULL);
+		if (rc != ERR_UNCERTAIN &&
+		    blob_delete(o->req->env->blobs, str_c(f->ref), &err) != ERR_OK)
+			log_warn("a blob without a row stays behind", LOG_C("file_id", f->id),
+			    LOG_ERR(&err));
 	}
 }
 

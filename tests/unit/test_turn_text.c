@@ -1,0 +1,251 @@
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "base/json.h"
+#include "worker/turn/attach_plan.h"
+#include "worker/turn/gateway_tool.h"
+#include "worker/turn/result_text.h"
+#include "worker/upstream/failure.h"
+
+TestSuite(turn_text, .timeout = 10);
+
+#define IS(s, lit) cr_assert(str_eq((s), STR(lit)), "got: %.*s", STR_FMT(s))
+
+Test(turn_text, result_sections_and_error_marks)
+{
+	struct result_file files[] = {
+	    {STR("chart.png"), STR("file-1")}, {STR("big.bin"), STR("")}, {STR(""), STR("")}};
+	const struct {
+		struct result_text r;
+		const char *text;
+	} rows[] = {
+	    {{.out = STR("42\n")}, "stdout:\n42\n"},
+	    {{.out = STR("a"), .err = STR("b")}, "stdout:\na\nstderr:\nb"},
+	    {{.err = STR("b")}, "[tool error] stderr:\nb"},
+	    {{.out = STR("a"), .return_code = 1}, "[tool error] stdout:\na\nreturn_code: 1"},
+	    {{.return_code = -9}, "[tool error] return_code: -9"},
+	    {{.out = STR("")}, "(no output)"},
+	    {{.failure = STR("gone"), .out = STR("x")}, "[tool error] gone"},
+	    {{.files = files, .file_count = 3}, "files: chart.png (file_id: file-1), big.bin, ?"},
+	    {{.out = STR("x"), .files = files, .file_count = 1},
+		"stdout:\nx\nfiles: chart.png (file_id: file-1)"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf b = BUF_INIT(4096);
+		result_text_write(&rows[i].r, &b);
+		cr_assert_str_eq(b.ptr, rows[i].text, "row %zu", i);
+		buf_done(&b);
+	}
+}
+
+Test(turn_text, output_becomes_bounded_text)
+{
+	struct buf b = BUF_INIT(4 << 20);
+	result_clean(str_n("a\0b\xff", 4), 4, &b);
+	cr_assert(str_eq(buf_str(&b), STR("a\xef\xbf\xbd"
+					  "b\xef\xbf\xbd")));
+	buf_clear(&b);
+	result_clean(STR("abc"), 900, &b);
+	cr_assert_neq(str_find(buf_str(&b), STR("900 bytes were written")), SIZE_MAX);
+	buf_clear(&b);
+	size_t n = RESULT_STREAM_MAX_BYTES + 1;
+	char *big = malloc(n + 2);
+	memset(big, 'x', n + 2);
+	memcpy(
+	    big + RESULT_STREAM_MAX_BYTES - 1, "\xc3\xa9", 2); /* the cut falls into a character */
+	result_clean(str_n(big, n + 2), n + 2, &b);
+	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 2], 'x');
+	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 1], '\n');
+	free(big);
+	buf_done(&b);
+}
+
+Test(turn_text, code_is_a_string_member_or_nothing_runs)
+{
+	struct arena *a = arena_new(1 << 16);
+	IS(gateway_tool_code(a, STR("{\"code\":\"print(1)\\n\"}")), "print(1)\n");
+	IS(gateway_tool_code(a, STR("{\"x\":1,\"code\":\"\"}")), "");
+	static const char *const bad[] = {"", "{", "{\"code\":\"pri", "{\"code\":1}", "[]",
+	    "\"code\"", "{\"Code\":\"x\"}", "{\"code\":\"x\"} tail"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		cr_assert_null(gateway_tool_code(a, str_c(bad[i])).ptr, "%s", bad[i]);
+	arena_free(&a);
+}
+
+static struct tool *
+add_tool(struct conversation *c, const char *type, const char *name)
+{
+	struct tool *t = ARENA_NEW(c->arena, struct tool);
+	t->type = str_c(type);
+	t->name = str_c(name);
+	t->next = c->tools;
+	c->tools = t;
+	return t;
+}
+
+Test(turn_text, the_tool_takes_a_free_name_and_a_forced_choice_follows)
+{
+	struct arena *a = arena_new(1 << 16);
+	struct conversation c = {.arena = a};
+	(void)add_tool(&c, "function", "code_execution");
+	(void)add_tool(&c, "function", "code_execution_2");
+	struct tool claimed = {.type = STR("code_interpreter"), .name = STR("")};
+	c.choice = (struct tool_choice){
+	    .kind = CHOICE_OPAQUE, .type = STR("code_interpreter"), .raw = STR("{}")};
+	struct gateway_hints hints = {STR("Tools here:"), STR("count")};
+	struct str name = gateway_tool_install(&c, &claimed, &hints);
+	IS(name, "code_execution_3");
+	cr_assert_eq(c.choice.kind, CHOICE_NAMED);
+	IS(c.choice.name, "code_execution_3");
+	cr_assert_null(c.choice.raw.ptr);
+	cr_assert_eq(c.messages->role, MESSAGE_SYSTEM);
+	IS(c.messages->parts->text, "Tools here:\n- code_execution_3: count");
+	arena_free(&a);
+}
+
+Test(turn_text, a_choice_of_the_clients_own_tool_stays)
+{
+	struct arena *a = arena_new(1 << 16);
+	struct conversation c = {.arena = a};
+	struct tool claimed = {
+	    .type = STR("code_execution_20250825"), .name = STR("code_execution")};
+	c.choice = (struct tool_choice){
+	    .kind = CHOICE_NAMED, .type = STR("tool"), .name = STR("weather"), .raw = STR("{}")};
+	struct gateway_hints hints = {STR(""), STR("")};
+	(void)gateway_tool_install(&c, &claimed, &hints);
+	IS(c.choice.name, "weather");
+	IS(c.choice.raw, "{}");
+	arena_free(&a);
+}
+
+static struct part *
+add_part(struct conversation *c, enum part_kind kind, enum media_source source, const char *file_id)
+{
+	if (c->messages == NULL) {
+		c->messages = c->last = ARENA_NEW(c->arena, struct message);
+		c->messages->role = MESSAGE_USER;
+	}
+	struct part *p = ARENA_NEW(c->arena, struct part);
+	p->kind = kind;
+	p->media.source = source;
+	p->media.file_id = str_c(file_id);
+	p->raw = STR("{}");
+	struct part **end = &c->messages->parts;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = p;
+	return p;
+}
+
+Test(turn_text, attachments_are_collected_once_and_named_apart)
+{
+	struct arena *a = arena_new(1 << 18);
+	struct conversation c = {.arena = a};
+	struct part *up = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f1");
+	struct part *doc = add_part(&c, PART_DOCUMENT, MEDIA_FILE_ID, "f1");
+	(void)add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f2");
+	struct part *lost = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f3");
+	(void)add_part(&c, PART_IMAGE, MEDIA_URL, "");
+	struct str more[] = {STR("f4"), STR("f2")};
+	struct tool claimed = {.container_files = more, .container_file_count = 2};
+	struct attach_plan plan;
+	cr_assert_eq(attach_collect(&c, true, &claimed, &plan, NULL), ERR_OK);
+	cr_assert_eq(plan.count, 4);
+	struct attachment *f1 = plan.first, *f2 = f1->next, *f3 = f2->next, *f4 = f3->next;
+	cr_assert(f1->for_sandbox && f1->for_model && f2->for_sandbox && !f2->for_model);
+	cr_assert(f4->for_sandbox && !f4->for_model);
+	f1->is_found = f2->is_found = f4->is_found = true;
+	f1->filename = STR("data.csv");
+	f2->filename = STR("../dir\\data.csv");
+	f4->filename = STR("..");
+	f1->content = STR("x,y\n");
+	f1->is_text = true;
+	attach_name(a, &plan);
+	IS(f1->name, "data.csv");
+	IS(f2->name, "data-2.csv");
+	IS(f4->name, "file");
+	attach_rewrite(&c, &plan);
+	cr_assert_eq(up->kind, PART_TEXT);
+	cr_assert_neq(str_find(up->text, STR("data.csv")), SIZE_MAX);
+	cr_assert_null(up->raw.ptr);
+	cr_assert_neq(str_find(doc->text, STR("x,y\n")), SIZE_MAX);
+	cr_assert_eq(lost->kind, PART_UPLOAD, "an unresolved reference is left as it is");
+	IS(lost->raw, "{}");
+	arena_free(&a);
+}
+
+Test(turn_text, without_a_sandbox_an_upload_is_shown_as_a_document)
+{
+	struct arena *a = arena_new(1 << 16);
+	struct conversation c = {.arena = a};
+	struct part *up = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f1");
+	struct attach_plan plan;
+	cr_assert_eq(attach_collect(&c, false, NULL, &plan, NULL), ERR_OK);
+	cr_assert(plan.first->for_model && !plan.first->for_sandbox);
+	plan.first->is_found = true;
+	plan.first->filename = STR("a.png");
+	plan.first->mime_type = STR("image/png");
+	plan.first->content = STR("iVBO");
+	attach_name(a, &plan);
+	attach_rewrite(&c, &plan);
+	cr_assert_eq(up->kind, PART_IMAGE);
+	cr_assert_eq(up->media.source, MEDIA_BASE64);
+	IS(up->media.data, "iVBO");
+	cr_assert_null(up->media.file_id.ptr);
+	arena_free(&a);
+}
+
+Test(turn_text, too_many_files_are_refused)
+{
+	struct arena *a = arena_new(1 << 20);
+	struct conversation c = {.arena = a};
+	struct attach_plan plan;
+	for (int i = 0; i <= (int)ATTACH_FILES_MAX; i++) {
+		struct part *p = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "");
+		p->media.file_id = arena_printf(a, "f%d", i);
+	}
+	cr_assert_eq(attach_collect(&c, true, NULL, &plan, NULL), ERR_INPUT);
+	arena_free(&a);
+}
+
+Test(turn_text, failures_never_blame_the_client_for_our_credential)
+{
+	struct arena *a = arena_new(1 << 20);
+	static const struct {
+		int upstream, status;
+		const char *body, *says;
+	} rows[] = {
+	    {400, 400, "{\"error\":{\"message\":\"bad temperature\"}}", "bad temperature"},
+	    {400, 400, "not json", "the provider refused the request"},
+	    {401, 502, "{\"error\":{\"message\":\"sk-secret-1 is wrong\"}}",
+		"the provider did not accept the gateway's credential"},
+	    {403, 502, "{}", "the provider did not accept the gateway's credential"},
+	    {404, 404, "{\"error\":\"no such model\"}", "no such model"},
+	    {422, 400, "{\"message\":\"m\"}", "m"},
+	    {429, 429, "{\"type\":\"error\",\"error\":{\"message\":\"slow down\"}}", "slow down"},
+	    {500, 502, "{\"error\":{\"message\":\"stack trace\"}}",
+		"the provider failed to answer"},
+	    {529, 529, "{}", "the provider is overloaded"},
+	    {302, 502, "", "the provider failed to answer"},
+	    {400, 400, "{\"error\":{\"message\":\"key sk-secret-1 in use\"}}",
+		"key [redacted] in use"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct failure f;
+		failure_from_status(
+		    a, rows[i].upstream, str_c(rows[i].body), STR("7"), STR("sk-secret-1"), &f);
+		cr_assert_eq(f.status, rows[i].status, "row %zu", i);
+		cr_assert(
+		    str_eq(f.message, str_c(rows[i].says)), "row %zu: %.*s", i, STR_FMT(f.message));
+		IS(f.retry_after, "7");
+	}
+	static const char *const bad[] = {
+	    "", "x", "-1", "1234567", "Wed, 21 Oct 2015 07:28:00 GMT", "1\r\nX: y"};
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		struct failure f;
+		failure_from_status(a, 429, STR(""), str_c(bad[i]), STR(""), &f);
+		cr_assert_eq(f.retry_after.len, 0, "%s", bad[i]);
+	}
+	arena_free(&a);
+}
