@@ -31,6 +31,11 @@ enum spool_found { SPOOL_RECORD, SPOOL_SHORT, SPOOL_DAMAGED, SPOOL_NEWER };
  * go on (SPOOL_SHORT: 0, more bytes are needed; SPOOL_DAMAGED: to the next possible record). */
 enum spool_found spool_decode(struct str bytes, struct usage *ret, size_t *ret_len);
 
+/* The one folder of spools below state_dir; made when missing (0700). */
+#define SPOOL_DIR_SIZE 1024
+MUST_CHECK enum err_code spool_dir(
+    struct str state_dir, char dst[SPOOL_DIR_SIZE], struct err *reterr);
+
 struct spool;
 /* dir exists. worker: the name in the file names ("1"). Nothing is created until the first append.
  */

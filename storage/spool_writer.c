@@ -28,6 +28,17 @@ struct spool {
 };
 
 enum err_code
+spool_dir(struct str state_dir, char dst[SPOOL_DIR_SIZE], struct err *reterr)
+{
+	int n = snprintf(dst, SPOOL_DIR_SIZE, "%.*s/spool", STR_FMT(state_dir));
+	if (n < 0 || n >= SPOOL_DIR_SIZE)
+		return err_set(reterr, ERR_INPUT, "spool: state_dir is too long");
+	if (mkdir(dst, 0700) != 0 && errno != EEXIST)
+		return err_set(reterr, ERR_IO, "spool: cannot make %s", dst);
+	return ERR_OK;
+}
+
+enum err_code
 spool_open(const char *dir, const char *worker, struct spool **ret, struct err *reterr)
 {
 	struct spool *s = MEM_NEW(struct spool);

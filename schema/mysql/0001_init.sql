@@ -90,8 +90,7 @@ CREATE TABLE IF NOT EXISTS files (
 	reap_at_ms BIGINT NULL,
 	KEY files_listed (user_id, workspace_id, created_at_ms, id),
 	KEY files_listed_user (user_id, created_at_ms, id),
-	KEY files_reaped (reap_at_ms, id),
-	KEY files_ref (storage_ref)
+	KEY files_reaped (reap_at_ms, id)
 ) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS usage_logs (

@@ -91,7 +91,6 @@ CREATE TABLE IF NOT EXISTS files (
 CREATE INDEX IF NOT EXISTS files_listed ON files (user_id, workspace_id, created_at_ms, id);
 CREATE INDEX IF NOT EXISTS files_listed_user ON files (user_id, created_at_ms, id);
 CREATE INDEX IF NOT EXISTS files_reaped ON files (reap_at_ms, id) WHERE reap_at_ms IS NOT NULL;
-CREATE INDEX IF NOT EXISTS files_ref ON files (storage_ref) WHERE storage_ref IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS usage_logs (
 	seq INTEGER PRIMARY KEY,

@@ -83,8 +83,5 @@ MUST_CHECK enum err_code store_file_dead_batch(struct db *db, struct arena *a, i
  */
 MUST_CHECK enum err_code store_file_purge(struct db *db, const struct str *ids, size_t n,
     int64_t before_ms, size_t *ret_n, struct err *reterr);
-/* Does any row, dead or alive, point at this blob? */
-MUST_CHECK enum err_code store_file_has_ref(
-    struct db *db, struct str storage_ref, bool *ret, struct err *reterr);
 
 #endif

@@ -6,7 +6,6 @@ static const char SQL_DEAD[] =
     " WHERE reap_at_ms >= ? AND reap_at_ms < ? AND (reap_at_ms > ? OR id > ?)"
     " ORDER BY reap_at_ms, id LIMIT ?";
 static const char SQL_PURGE[] = "DELETE FROM files WHERE id = ? AND reap_at_ms < ?";
-static const char SQL_HAS_REF[] = "SELECT COUNT(*) FROM files WHERE storage_ref = ?";
 
 struct dead_arg {
 	struct arena *arena;
@@ -89,27 +88,5 @@ store_file_purge(struct db *db, const struct str *ids, size_t n, int64_t before_
 	    n == 0 ? ERR_OK : db_unit(db, DB_WRITE_REPEATABLE, purge_unit, &p, reterr);
 	if (rc == ERR_OK && ret_n != NULL)
 		*ret_n = p.purged;
-	return rc;
-}
-
-struct ref_arg {
-	struct str storage_ref;
-	int64_t count;
-};
-
-static enum err_code
-ref_unit(struct db *db, void *arg, struct err *reterr)
-{
-	struct ref_arg *r = arg;
-	return db_query_i64(db, SQL_HAS_REF, DB_ARGS(DB_TEXT(r->storage_ref)), &r->count, reterr);
-}
-
-enum err_code
-store_file_has_ref(struct db *db, struct str storage_ref, bool *ret, struct err *reterr)
-{
-	struct ref_arg r = {storage_ref, 0};
-	enum err_code rc = db_unit(db, DB_READ, ref_unit, &r, reterr);
-	if (rc == ERR_OK)
-		*ret = r.count > 0;
 	return rc;
 }
