@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/digest.h"
+#include "worker/api/credential.h"
 #include "worker/api/query.h"
 #include "worker/api/timestamp.h"
 
@@ -159,4 +160,33 @@ Test(api_pure, slices_of_a_list_never_pass_its_ends)
 	cr_assert(p.first == 0 && p.count == 2 && !p.has_more);
 	p = page_before(0, 2);
 	cr_assert(p.count == 0 && !p.has_more);
+}
+
+Test(api_pure, credentials_come_in_their_order)
+{
+	struct http_header headers[] = {
+	    {STR_INIT("x-api-key"), STR_INIT("third")},
+	    {STR_INIT("AUTHORIZATION"), STR_INIT("  bearer  second ")},
+	    {STR_INIT("Authorization"), STR_INIT("Basic dTpw")},
+	    {STR_INIT("x-api-key"), STR_INIT("  ")},
+	    {STR_INIT("Otari-Key"), STR_INIT("Bearer first")},
+	    {STR_INIT("cookie"), STR_INIT("gw-no")},
+	    {STR_INIT("Authorization"), STR_INIT("Bearer ")},
+	    {STR_INIT("x-api-key"), STR_INIT("Bearer kept")},
+	};
+	static const char *const want[] = {"first", "second", "", "", "third", "Bearer kept"};
+	const struct http_head head = {.headers = headers, .header_count = ARRAY_LEN(headers)};
+	struct str got;
+	bool bad;
+	size_t pos = 0, n = 0;
+	while (credential_next(&head, &pos, &got, &bad)) {
+		cr_assert(n < ARRAY_LEN(want) && str_eq(got, str_c(want[n])), "%zu: %.*s", n,
+		    STR_FMT(got));
+		cr_assert(bad == (want[n][0] == '\0'), "%zu", n);
+		n++;
+	}
+	cr_assert(n == ARRAY_LEN(want));
+	const struct http_head none = {.headers = NULL, .header_count = 0};
+	pos = 0;
+	cr_assert(!credential_next(&none, &pos, &got, &bad));
 }

@@ -3,41 +3,8 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "storage/sql/store_workspace.h"
+#include "worker/api/credential.h"
 #include "worker/env.h"
-
-/* In the order in which they are tried. */
-static const struct source {
-	const char *name;
-	enum { BEARER_OPTIONAL, BEARER_REQUIRED, BEARER_NONE } bearer;
-} sources[] = {
-    {"Otari-Key", BEARER_OPTIONAL},
-    {"Authorization", BEARER_REQUIRED},
-    {"x-api-key", BEARER_NONE},
-};
-
-bool
-auth_next(const struct http_head *head, size_t *pos, struct str *ret, bool *ret_bad_format)
-{
-	if (head->header_count == 0)
-		return false;
-	for (; *pos < ARRAY_LEN(sources) * head->header_count; (*pos)++) {
-		const struct source *s = &sources[*pos / head->header_count];
-		const struct http_header *h = &head->headers[*pos % head->header_count];
-		if (!str_eq_nocase(h->name, str_c(s->name)))
-			continue;
-		struct str value = str_trim(h->value);
-		if (value.len == 0)
-			continue;
-		bool has_bearer = str_starts_nocase(value, STR("Bearer "));
-		if (has_bearer && s->bearer != BEARER_NONE)
-			value = str_trim(str_from(value, 7));
-		*ret_bad_format = value.len == 0 || (s->bearer == BEARER_REQUIRED && !has_bearer);
-		*ret = *ret_bad_format ? STR("") : value;
-		(*pos)++;
-		return true;
-	}
-	return false;
-}
 
 const char *
 auth_text(enum auth_verdict v)
@@ -131,7 +98,7 @@ auth_request(struct request *req)
 	enum auth_verdict first = AUTH_MISSING;
 	struct str credential;
 	bool bad_format;
-	for (size_t pos = 0; auth_next(http_head(req->x), &pos, &credential, &bad_format);) {
+	for (size_t pos = 0; credential_next(http_head(req->x), &pos, &credential, &bad_format);) {
 		enum auth_verdict v = bad_format ? AUTH_BAD_FORMAT : check(req, credential);
 		if (v == AUTH_OK)
 			return AUTH_OK;

@@ -18,9 +18,6 @@ enum auth_verdict {
 	AUTH_BLOCKED, /* the key's user */
 };
 
-/* One credential out of the headers, in the order Otari-Key, Authorization, x-api-key; repeated
- * headers too. *pos starts at 0. False: no more. *ret is empty for a bad format. */
-bool auth_next(const struct http_head *head, size_t *pos, struct str *ret, bool *ret_bad_format);
 const char *auth_text(enum auth_verdict v);
 /* Any header that holds a valid key authenticates; else the first one's fault is told. Fills
  * req->caller. */

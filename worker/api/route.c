@@ -78,7 +78,8 @@ route_find(const struct route *routes, const char *const *prefixes, enum http_me
 				continue;
 			}
 			struct str id = STR_NULL;
-			if (raw.ptr != NULL && !uri_decode(a, raw, &id))
+			if (raw.ptr != NULL &&
+			    (!uri_decode(a, raw, &id) || str_chr(id, '\0') != SIZE_MAX))
 				return ROUTE_UNKNOWN;
 			*ret = r;
 			*ret_id = id;
