@@ -26,8 +26,7 @@
 #include "base/mem.h"
 #include "worker/http/uri.h"
 
-/* --- the server's side -------------------------------------------------------------------------
- */
+/* --- the server's side --- */
 
 struct env {
 	struct event_base *base;
@@ -224,6 +223,9 @@ route_replies(struct env *e, struct http_exchange *x, struct str path)
 		http_reply_abort(x);
 		http_reply_write(x, STR("ignored"));
 		http_reply_end(x);
+	} else if (str_eq(path, STR("/drip"))) {
+		http_reply_begin(x, 200, "text/plain", -1);
+		http_reply_write(x, STR("drip"));
 	} else if (str_eq(path, STR("/short"))) {
 		http_reply_begin(x, 200, "text/plain", 10);
 		http_reply_write(x, STR("1234"));
@@ -421,8 +423,7 @@ rig_rss_kb(const struct rig *r)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* --- the client's side -------------------------------------------------------------------------
- */
+/* --- the client's side --- */
 
 int
 rig_connect(const struct rig *r)

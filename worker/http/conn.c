@@ -30,7 +30,7 @@ unread(const struct http_conn *c)
 	return evbuffer_get_length(bufferevent_get_input(c->bev));
 }
 
-/* --- the pump -------------------------------------------------------------------------------- */
+/* --- the pump --- */
 
 static bool
 idle_step(struct http_conn *c)
@@ -175,8 +175,7 @@ http_conn_later(struct http_conn *c)
 		event_active(&c->later, EV_TIMEOUT, 0);
 }
 
-/* --- libevent's callbacks ----------------------------------------------------------------------
- */
+/* --- libevent's callbacks --- */
 
 static void
 on_io(struct bufferevent *bev, void *arg)
@@ -203,8 +202,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 	http_conn_pump(c);
 }
 
-/* --- life ----------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 static void
 name_peer(struct http_conn *c, const struct sockaddr_storage *addr)
