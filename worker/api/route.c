@@ -5,6 +5,7 @@
 #include "worker/http/uri.h"
 
 const char *const route_public_prefixes[] = {"/v1", "/api/v1", NULL};
+const char *const route_root_prefixes[] = {"", NULL};
 const char *const route_admin_prefixes[] = {"", "/v1", "/api/v1", NULL};
 
 /* True when text fits the pattern; *ret_raw is then the part that {id} or {id*} stands for. */

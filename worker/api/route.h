@@ -41,7 +41,8 @@ enum route_found route_find(const struct route *routes, const char *const *prefi
 /* Whose errors a caller of this path reads when no route says so. */
 enum wire route_wire(struct str path, bool has_anthropic_version);
 
-extern const struct route route_public[], route_admin[];
-extern const char *const route_public_prefixes[], *const route_admin_prefixes[];
+extern const struct route route_public[], route_root[], route_admin[];
+extern const char *const route_public_prefixes[], *const route_root_prefixes[],
+						      *const route_admin_prefixes[];
 
 #endif

@@ -57,6 +57,12 @@ const struct route route_public[] = {
     {HTTP_GET, NULL, ACCESS_OPEN, 0, NULL, NULL},
 };
 
+/* For load balancers, which know no prefix. */
+const struct route route_root[] = {
+    {HTTP_GET, "/health", ACCESS_OPEN, 0, health_public, "/health"},
+    {HTTP_GET, NULL, ACCESS_OPEN, 0, NULL, NULL},
+};
+
 const struct route route_admin[] = {
     {HTTP_GET, "/health", ACCESS_OPEN, 0, health_details, "/health"},
     {HTTP_GET, "/metrics", ACCESS_OPEN, 0, metrics_show, "/metrics"},

@@ -31,14 +31,16 @@ work_start(struct work *w, struct request *req, struct jobs *pool, work_run *run
 	w->run = run;
 	w->done = done;
 	w->code = ERR_OK;
+	w->req = request_get(req); /* before the thread can look at it */
+	w->is_busy = true;
 	enum err_code code = jobs_submit(pool, &w->job, reterr);
 	if (code != ERR_OK) {
+		w->is_busy = false;
+		request_put(&w->req);
 		if (req->env->slot != NULL)
 			board_count(req->env->slot, BC_JOBS_REFUSED, 1);
 		return code;
 	}
-	w->is_busy = true;
-	w->req = request_get(req);
 	return ERR_OK;
 }
 
