@@ -174,12 +174,13 @@ attach_start(struct request *req, struct attach_plan *plan, const struct attach_
 	t->done = done;
 	t->arg = arg;
 	t->job = (struct job){.run = run_sql, .done = done_sql, .arg = t};
+	t->req = request_get(req); /* before a pool thread can look at it */
 	enum err_code rc = jobs_submit(req->env->sql, &t->job, reterr);
 	if (rc != ERR_OK) {
+		request_put(&t->req);
 		mem_free(t);
 		return rc;
 	}
-	t->req = request_get(req);
 	*ret = t;
 	return ERR_OK;
 }
