@@ -1,0 +1,137 @@
+#include "master/child.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ipc/board.h"
+#include "ipc/chan.h"
+#include "ipc/role.h"
+#include "master/master.h"
+
+/* The master itself was not running for so long: heartbeats of others say nothing then. */
+#define MASTER_STALL_MS 3000
+
+const char *
+child_label(const struct child *c)
+{
+	static char text[32];
+	if (c->number > 0)
+		(void)snprintf(text, sizeof(text), "%s %u", role_name(c->role), c->number);
+	else
+		(void)snprintf(text, sizeof(text), "%s", role_name(c->role));
+	return text;
+}
+
+void
+child_set_state(struct child *c, enum child_state to, int64_t deadline_ms)
+{
+	CHECK(child_state_allowed(c->state, to));
+	/* A builder lives for one build, which is logged by what came of it. */
+	log_write(c->role == ROLE_BUILDER ? LOG_DEBUG : LOG_NOTICE, "child state",
+	    (const struct log_field[]){LOG_C("child", child_label(c)), LOG_INT("child_pid", c->pid),
+		LOG_C("from", child_state_name(c->state)), LOG_C("to", child_state_name(to))},
+	    4);
+	c->state = to;
+	c->deadline_ms = deadline_ms;
+	if (to == CHILD_READY)
+		c->ready_ms = clock_mono_ms();
+}
+
+void
+child_drain(struct child *c, int64_t deadline_ms)
+{
+	if (!child_state_is_wanted(c->state))
+		return;
+	child_set_state(c, CHILD_DRAINING, deadline_ms);
+	publish_leave(&c->m->publish, c->key);
+	if (c->chan != NULL)
+		chan_send(c->chan, MSG_DRAIN, 0, STR_NULL, NULL, 0);
+}
+
+void
+child_kill(struct child *c, const char *why)
+{
+	if (c->state == CHILD_KILLED || c->state == CHILD_GONE)
+		return;
+	if (why != NULL)
+		log_error("killing a child", LOG_C("child", child_label(c)),
+		    LOG_INT("child_pid", c->pid), LOG_C("why", why));
+	child_set_state(c, CHILD_KILLED, 0);
+	publish_leave(&c->m->publish, c->key);
+	(void)kill(c->pid, SIGKILL);
+}
+
+struct child *
+child_by_pid(struct master *m, pid_t pid)
+{
+	struct child *c;
+	TAILQ_FOREACH(c, &m->children, link)
+		if (c->pid == pid)
+			return c;
+	return NULL;
+}
+
+size_t
+child_count(const struct master *m, enum role role)
+{
+	size_t n = 0;
+	struct child *c;
+	TAILQ_FOREACH(c, &m->children, link)
+		if (c->role == role)
+			n++;
+	return n;
+}
+
+void
+child_forget(struct child **cp)
+{
+	struct child *c = *cp;
+	*cp = NULL;
+	publish_leave(&c->m->publish, c->key);
+	TAILQ_REMOVE(&c->m->children, c, link);
+	chan_free(&c->chan);
+	board_release(c->slot);
+	mem_free(c);
+}
+
+static const char *
+late_text(enum child_state s)
+{
+	switch (s) {
+	case CHILD_STARTING:
+		return "not ready in time";
+	case CHILD_DRAINING:
+		return "did not finish in time";
+	case CHILD_READY:
+	case CHILD_KILLED:
+	case CHILD_GONE:
+	case CHILD_STATE_MAX:
+		break;
+	}
+	return "did not end in time";
+}
+
+void
+child_watch(struct master *m, int64_t now_ms)
+{
+	bool stalled = m->last_tick_ms != 0 && now_ms - m->last_tick_ms > MASTER_STALL_MS;
+	struct child *c;
+	TAILQ_FOREACH(c, &m->children, link) {
+		if (c->deadline_ms != 0 && now_ms > c->deadline_ms && c->state != CHILD_KILLED) {
+			if (c->state == CHILD_DRAINING)
+				m->has_stopped_hard = true;
+			child_kill(c, late_text(c->state));
+			continue;
+		}
+		/* Only workers promise never to block their loop. */
+		if (c->role != ROLE_WORKER || c->state != CHILD_READY || stalled)
+			continue;
+		int64_t beat = (int64_t)c->slot->heartbeat_ms;
+		if (now_ms - beat > (int64_t)m->conf.heartbeat_timeout_ms)
+			child_kill(c, "no heartbeat");
+	}
+}

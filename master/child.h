@@ -1,0 +1,55 @@
+/* child.h - the table of processes that the master started, and how their lives go
+ *
+ * Process: master.
+ * Owns:    struct child until child_forget: its channel, its slot on the board.
+ * Rule:    the state changes in child_set_state alone, which logs it.
+ */
+#ifndef OTARI_MASTER_CHILD_H
+#define OTARI_MASTER_CHILD_H
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <stdint.h>
+
+#include "ipc/fds.h"
+#include "master/child_state.h"
+
+struct board_slot;
+struct chan;
+struct master;
+struct seat;
+
+struct child {
+	TAILQ_ENTRY(child) link;
+	struct master *m;
+	uint64_t key; /* names it for publish.c; never used again */
+	enum role role;
+	uint32_t number;
+	pid_t pid;
+	struct seat *seat; /* that it fills; NULL: builder */
+	struct board_slot *slot;
+	struct chan *chan; /* NULL: spawner, or closed */
+	enum child_state state;
+	int64_t started_ms, ready_ms;
+	int64_t deadline_ms; /* of the state it is in; past it: SIGKILL. 0: none */
+};
+TAILQ_HEAD(child_list, child);
+
+/* Time for READY, for a drain beyond what the role itself allows, and for an end after its channel
+ * closed. */
+#define CHILD_READY_MS 30000
+#define CHILD_GRACE_MS 3000
+
+const char *child_label(const struct child *c); /* "worker 1"; static, until the next call */
+void child_set_state(struct child *c, enum child_state to, int64_t deadline_ms);
+/* Tells it to finish; past deadline_ms it is killed. */
+void child_drain(struct child *c, int64_t deadline_ms);
+void child_kill(struct child *c, const char *why);
+struct child *child_by_pid(struct master *m, pid_t pid);
+size_t child_count(const struct master *m, enum role role);
+void child_forget(struct child **c); /* after it was reaped */
+/* Deadlines and heartbeats; once a second. */
+void child_watch(struct master *m, int64_t now_ms);
+
+#endif

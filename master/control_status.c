@@ -1,0 +1,149 @@
+#include "master/control_status.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json_write.h"
+#include "base/version.h"
+#include "ipc/board.h"
+#include "ipc/role.h"
+#include "master/link.h"
+#include "master/master.h"
+#include "master/snapshots.h"
+
+static const char *
+phase_name(enum master_phase p)
+{
+	static const char *const names[] = {
+	    [MASTER_READ_CONF] = "starting",
+	    [MASTER_BUILD] = "starting",
+	    [MASTER_START] = "starting",
+	    [MASTER_RUN] = "running",
+	    [MASTER_DRAIN] = "draining",
+	    [MASTER_END] = "ending",
+	};
+	return names[p];
+}
+
+static const char *
+sandbox_state_name(uint32_t state)
+{
+	static const char *const names[] = {"off", "testing", "ready", "refused"};
+	return state < ARRAY_LEN(names) ? names[state] : "unknown";
+}
+
+void
+control_write_result(struct buf *out, const struct master *m, const char *error)
+{
+	struct jw w;
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_kbool(&w, "ok", error == NULL);
+	if (error != NULL)
+		jw_kcstr(&w, "error", error);
+	jw_ki64(&w, "generation", (int64_t)snapshots_generation(m));
+	jw_end_object(&w);
+}
+
+static void
+write_child(struct jw *w, const struct child *c, int64_t now_ms)
+{
+	struct board_slot *s = c->slot;
+	jw_object(w);
+	jw_kcstr(w, "role", role_name(c->role));
+	jw_ki64(w, "number", c->number);
+	jw_ki64(w, "pid", c->pid);
+	jw_kcstr(w, "state", child_state_name(c->state));
+	jw_ki64(w, "age_s", (now_ms - c->started_ms) / 1000);
+	jw_ki64(w, "starts", c->seat != NULL ? (int64_t)c->seat->starts : 1);
+	if (c->role == ROLE_WORKER) {
+		jw_ki64(w, "policy_generation", (int64_t)s->policy_generation);
+		jw_ki64(w, "keys_generation", (int64_t)s->keys_generation);
+		jw_ki64(w, "connections", (int64_t)s->gauges[BG_CONNECTIONS]);
+		jw_ki64(w, "requests_active", (int64_t)s->gauges[BG_REQUESTS_ACTIVE]);
+		jw_ki64(w, "requests", (int64_t)s->counters[BC_REQUESTS]);
+		jw_ki64(w, "heartbeat_age_ms", now_ms - (int64_t)s->heartbeat_ms);
+	}
+	jw_end_object(w);
+}
+
+static void
+write_sandbox(struct jw *w, const struct master *m)
+{
+	const struct lease_selftest *r = link_selftest(m);
+	jw_object(w);
+	jw_kcstr(w, "state", sandbox_state_name(m->board->sandbox_state));
+	if (r != NULL) {
+		jw_kcstr(w, "text", r->text);
+		jw_key(w, "layers");
+		jw_array(w);
+		for (size_t i = 0; i < SB_LAYERS_; i++) {
+			const struct sandbox_layer_report *l = &r->layer[i];
+			enum sandbox_layer layer = (enum sandbox_layer)i;
+			jw_object(w);
+			jw_kcstr(w, "name", lease_layer_name(layer));
+			jw_kcstr(w, "state", lease_layer_state_name(l->state));
+			if (l->sys_errno != 0)
+				jw_ki64(w, "errno", l->sys_errno);
+			if (l->text[0] != '\0')
+				jw_kcstr(w, "text", l->text);
+			if (l->state == SB_MISSING || l->state == SB_DEGRADED)
+				jw_kcstr(w, "hint", lease_layer_hint(layer, l->sys_errno));
+			jw_end_object(w);
+		}
+		jw_end_array(w);
+	}
+	jw_end_object(w);
+}
+
+static void
+write_status(struct jw *w, struct master *m)
+{
+	int64_t now_ms = clock_mono_ms();
+	jw_kcstr(w, "version", OTARI_VERSION);
+	jw_kcstr(w, "phase", phase_name(m->phase));
+	jw_ki64(w, "pid", getpid());
+	jw_ki64(w, "started_s", (int64_t)m->board->started_s);
+	jw_kcstr(w, "conf", m->opt.conf_path);
+	jw_kstr(w, "host", m->conf.host);
+	jw_ki64(w, "port", m->port);
+	if (m->admin_fd >= 0)
+		jw_ki64(w, "admin_port", m->admin_port);
+	jw_ki64(w, "generation", (int64_t)snapshots_generation(m));
+	jw_kbool(w, "is_settled", publish_is_settled(&m->publish));
+	jw_ki64(w, "last_reload_s", m->last_reload_s);
+	if (m->last_error[0] != '\0')
+		jw_kcstr(w, "last_reload_error", m->last_error);
+	jw_key(w, "sandbox");
+	jw_object(w);
+	jw_kcstr(w, "state", sandbox_state_name(m->board->sandbox_state));
+	jw_end_object(w);
+	jw_key(w, "children");
+	jw_array(w);
+	struct child *c;
+	TAILQ_FOREACH(c, &m->children, link)
+		if (c->role != ROLE_BUILDER)
+			write_child(w, c, now_ms);
+	jw_end_array(w);
+}
+
+bool
+control_write_report(struct buf *out, struct master *m, struct str command)
+{
+	struct jw w;
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_kbool(&w, "ok", true);
+	if (str_eq(command, STR("status"))) {
+		write_status(&w, m);
+	} else if (str_eq(command, STR("generation"))) {
+		jw_ki64(&w, "generation", (int64_t)snapshots_generation(m));
+	} else if (str_eq(command, STR("sandbox check"))) {
+		jw_key(&w, "sandbox");
+		write_sandbox(&w, m);
+	} else {
+		return false;
+	}
+	jw_end_object(&w);
+	return true;
+}

@@ -1,0 +1,153 @@
+#include "master/dispatch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "ipc/chan.h"
+#include "ipc/payload.h"
+#include "master/master.h"
+#include "master/reload.h"
+#include "master/snapshots.h"
+
+static enum err_code
+on_hello(struct child *c, struct msg *m, struct err *reterr)
+{
+	struct hello h;
+	enum err_code rc = hello_decode(m->payload, &h, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	if (h.role != (uint32_t)c->role || h.number != c->number || h.pid != (uint32_t)c->pid ||
+	    !str_eq(h.build_id, STR(OTARI_VERSION)))
+		return err_set(reterr, ERR_PROTO, "it says that it is somebody else");
+	return ERR_OK;
+}
+
+static void
+on_ready(struct child *c)
+{
+	if (c->state != CHILD_STARTING)
+		return;
+	child_set_state(c, CHILD_READY, 0);
+	master_step(c->m);
+}
+
+static enum err_code
+on_ack(struct child *c, struct msg *m, struct err *reterr)
+{
+	struct ack a;
+	enum err_code rc = ack_decode(m->payload, &a, reterr);
+	if (rc == ERR_OK)
+		publish_ack(&c->m->publish, c->key, a.generation);
+	return rc;
+}
+
+static enum err_code
+on_publish(struct child *c, struct msg *m, struct err *reterr)
+{
+	struct publish_ask a;
+	enum err_code rc = publish_ask_decode(m->payload, &a, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	uint32_t what = ((a.what & SEG_KEYS) != 0 ? PUBLISH_DO_KEYS : 0u) |
+			((a.what & SEG_POLICY) != 0 ? PUBLISH_DO_POLICY : 0u);
+	if (c->role == ROLE_WORKER)
+		publish_ask(&c->m->publish, c->key, m->id, what,
+		    clock_mono_ms() + c->m->conf.publish_timeout_ms);
+	else
+		reload_on_counters(c->m, a.db_policy, a.db_keys);
+	return ERR_OK;
+}
+
+static enum err_code
+handle(struct child *c, struct msg *m, struct err *reterr)
+{
+	switch (m->type) {
+	case MSG_HELLO:
+		return on_hello(c, m, reterr);
+	case MSG_READY:
+		on_ready(c);
+		return ERR_OK;
+	case MSG_ACK:
+		return on_ack(c, m, reterr);
+	case MSG_PUBLISH:
+		return on_publish(c, m, reterr);
+	case MSG_FILE_WANTED:
+		return reload_on_file_wanted(c, m, reterr);
+	case MSG_BUILT:
+		return reload_on_built(c, m, reterr);
+	case MSG_POLICY:
+	case MSG_KEYS:
+	case MSG_SECRETS:
+	case MSG_PUBLISHED:
+	case MSG_LISTEN:
+	case MSG_SPAWNER:
+	case MSG_DRAIN:
+	case MSG_REOPEN:
+	case MSG_BUILD:
+	case MSG_FILE:
+	case MSG_TYPE_MAX:
+		break;
+	}
+	return err_set(reterr, ERR_PROTO, "unexpected message %s", msg_name(m->type));
+}
+
+/* The channel closes a moment before the process is reaped; one that stays must be stopped. */
+static void
+on_closed(struct child *c)
+{
+	chan_free(&c->chan);
+	if (c->role == ROLE_BUILDER) {
+		reload_on_closed(c);
+		return;
+	}
+	publish_leave(&c->m->publish, c->key);
+	if (c->state == CHILD_STARTING || c->state == CHILD_READY)
+		c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+}
+
+static void
+on_msg(struct chan *chan, struct msg *m, void *arg)
+{
+	struct child *c = arg;
+	struct err e = {0};
+	(void)chan;
+	if (m == NULL) {
+		on_closed(c);
+		return;
+	}
+	if (c->state == CHILD_KILLED)
+		return;
+	if (handle(c, m, &e) != ERR_OK)
+		child_kill(c, e.msg);
+}
+
+enum err_code
+dispatch_attach(struct child *c, int ctl, struct err *reterr)
+{
+	enum err_code rc = chan_new(c->m->base, ctl, on_msg, c, &c->chan, reterr);
+	if (rc == ERR_OK)
+		chan_set_peer(c->chan, 1u << c->role);
+	return rc;
+}
+
+void
+dispatch_send_listener(struct child *c, int fd)
+{
+	struct buf b = BUF_INIT(64);
+	struct listen_note n = {.is_tls = c->m->conf.tls_cert.ptr != NULL};
+	listen_note_encode(&b, &n);
+	if (c->chan != NULL)
+		chan_send(c->chan, MSG_LISTEN, 0, buf_str(&b), &fd, 1);
+	buf_done(&b);
+}
+
+void
+dispatch_published(struct child *c, unsigned id, const char *error)
+{
+	struct buf b = BUF_INIT(LIMIT_MSG_BYTES);
+	struct published p = {.in_force = error == NULL, .error = str_c(error)};
+	published_encode(&b, &p);
+	if (c->chan != NULL)
+		chan_send(c->chan, MSG_PUBLISHED, id, buf_str(&b), NULL, 0);
+	buf_done(&b);
+}

@@ -1,0 +1,16 @@
+/* dispatch.h - messages of the children, each to the file that answers it. Process: master. */
+#ifndef OTARI_MASTER_DISPATCH_H
+#define OTARI_MASTER_DISPATCH_H
+
+#include "base/err.h"
+
+struct child;
+
+/* Takes ctl, our end of the child's channel. */
+MUST_CHECK enum err_code dispatch_attach(struct child *c, int ctl, struct err *reterr);
+/* One more public socket to serve. fd is borrowed. */
+void dispatch_send_listener(struct child *c, int fd);
+/* Answers to publish_ask. */
+void dispatch_published(struct child *c, unsigned id, const char *error);
+
+#endif

@@ -1,0 +1,245 @@
+#include "master/link.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ipc/board.h"
+#include "ipc/chan.h"
+#include "master/master.h"
+#include "master/spawn.h"
+
+struct link {
+	struct master *m;
+	struct child *child;
+	int fd;
+	struct event *ev;
+	bool has_report;
+	struct lease_selftest report;
+};
+
+enum { SANDBOX_OFF, SANDBOX_TESTING, SANDBOX_READY, SANDBOX_REFUSED };
+
+bool
+link_is_wanted(const struct master_conf *c)
+{
+	return str_starts(c->sandbox.url, STR("local:"));
+}
+
+void
+link_settings(const struct master_conf *c, struct sandbox_settings *ret)
+{
+	const struct sandbox_conf *s = &c->sandbox;
+	/* Padding is compared, so every byte is set. */
+	memset(ret, 0, sizeof(*ret));
+	sandbox_settings_default(ret);
+	if (s->python.ptr != NULL)
+		(void)str_copy(ret->python, sizeof(ret->python), s->python);
+	(void)str_copy(ret->rootfs, sizeof(ret->rootfs), s->rootfs);
+	(void)str_copy(ret->preload, sizeof(ret->preload), s->preload);
+	if (s->memory_bytes > 0)
+		ret->memory_bytes = s->memory_bytes;
+	if (s->workspace_bytes > 0)
+		ret->workspace_bytes = s->workspace_bytes;
+	if (s->workspace_inodes > 0)
+		ret->workspace_inodes = s->workspace_inodes;
+	if (s->file_bytes > 0)
+		ret->file_bytes = s->file_bytes;
+	if (s->output_bytes > 0)
+		ret->output_bytes = s->output_bytes;
+	if (s->pids > 0)
+		ret->pids = s->pids;
+	if (s->open_files > 0)
+		ret->open_files = s->open_files;
+	if (s->max_sessions > 0)
+		ret->max_sessions = s->max_sessions;
+	ret->max_sessions_per_workspace = s->max_sessions_per_workspace;
+	ret->pool_size = s->pool_size;
+	ret->uid_base = geteuid() == 0 ? s->uid_base : 0;
+	ret->log_level = c->log_level;
+	ret->log_json = c->log_json;
+}
+
+static void
+on_selftest(struct link *l, const struct lease_selftest *r)
+{
+	struct master *m = l->m;
+	l->report = *r;
+	l->has_report = true;
+	m->board->sandbox_state = r->refused != 0 ? SANDBOX_REFUSED : SANDBOX_READY;
+	if (r->refused != 0)
+		log_error("sandbox refused", LOG_C("why", r->text));
+	for (size_t i = 0; i < SB_LAYERS_; i++)
+		if (r->layer[i].state == SB_DEGRADED)
+			log_notice("sandbox layer degraded",
+			    LOG_C("layer", lease_layer_name((enum sandbox_layer)i)),
+			    LOG_C("why", r->layer[i].text));
+	if (l->child->state == CHILD_STARTING) {
+		child_set_state(l->child, CHILD_READY, 0);
+		master_step(m);
+	}
+}
+
+static void
+on_link(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	struct link *l = arg;
+	union lease_msg msg;
+	int fds[LEASE_FDS];
+	size_t nfds;
+	struct err e = {0};
+	enum err_code rc = lease_recv(fd, &msg, fds, &nfds, &e);
+	if (rc == ERR_BUSY)
+		return;
+	if (rc == ERR_OK) {
+		for (size_t i = 0; i < nfds; i++)
+			fd_close(&fds[i]);
+		if (msg.type == LEASE_MSG_SELFTEST) {
+			on_selftest(l, &msg.selftest);
+			return;
+		}
+		(void)err_set(&e, ERR_PROTO, "unexpected message");
+	}
+	(void)event_del(l->ev);
+	/* Its end says what happened; only one that goes on talking nonsense must be stopped. */
+	if (rc != ERR_NOTFOUND)
+		child_kill(l->child, e.msg);
+	else if (l->child->state != CHILD_KILLED)
+		l->child->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+}
+
+static bool
+tell(struct link *l, const void *msg, const int *fds, size_t nfds)
+{
+	struct err e;
+	if (lease_send(l->fd, msg, fds, nfds, &e) == ERR_OK)
+		return true;
+	child_kill(l->child, e.msg);
+	return false;
+}
+
+static void
+link_drop(struct master *m)
+{
+	struct link *l = m->link;
+	m->link = NULL;
+	if (l == NULL)
+		return;
+	if (l->ev != NULL)
+		event_free(l->ev);
+	fd_close(&l->fd);
+	mem_free(l);
+}
+
+bool
+link_start_spawner(struct master *m)
+{
+	CHECK(m->link == NULL);
+	struct err e;
+	struct child *c;
+	int ctl;
+	struct spawn_fd fds[] = {{m->init_exe_fd, FD_INIT_EXE}};
+	if (spawn_role(m, ROLE_SPAWNER, 0, fds, ARRAY_LEN(fds), &c, &ctl, &e) != ERR_OK) {
+		log_error("cannot start the spawner", LOG_ERR(&e));
+		return false;
+	}
+	c->seat = &m->spawner;
+	m->spawner.child = c;
+	struct link *l = MEM_NEW(struct link);
+	l->m = m;
+	l->child = c;
+	l->fd = ctl;
+	l->ev = event_new(m->base, ctl, EV_READ | EV_PERSIST, on_link, l);
+	CHECK(l->ev != NULL && event_add(l->ev, NULL) == 0);
+	m->link = l;
+	m->board->sandbox_state = SANDBOX_TESTING;
+	struct lease_settings s = {.type = LEASE_MSG_SETTINGS};
+	link_settings(&m->conf, &s.settings);
+	if (!tell(l, &s, NULL, 0))
+		return true;
+	struct child *w;
+	TAILQ_FOREACH(w, &m->children, link)
+		if (w->role == ROLE_WORKER && child_state_is_wanted(w->state))
+			link_send_socket(m, w);
+	return true;
+}
+
+int
+link_add_worker(struct master *m, const struct child *c)
+{
+	int pair[2];
+	struct link *l = m->link;
+	if (l == NULL || !child_state_is_wanted(l->child->state))
+		return -1;
+	if (!fd_socketpair_seqpacket(pair, true)) {
+		struct err e;
+		(void)err_set(&e, ERR_IO, "socketpair");
+		log_error("no sandbox for a worker", LOG_ERR(&e));
+		return -1;
+	}
+	struct lease_worker add = {LEASE_MSG_ADD_WORKER, (uint32_t)c->key};
+	bool ok = tell(l, &add, &pair[1], 1);
+	fd_close(&pair[1]);
+	if (!ok)
+		fd_close(&pair[0]);
+	return pair[0];
+}
+
+void
+link_send_socket(struct master *m, struct child *c)
+{
+	if (c->chan == NULL)
+		return;
+	int fd = link_add_worker(m, c);
+	if (fd >= 0)
+		chan_send(c->chan, MSG_SPAWNER, 0, STR_NULL, &fd, 1);
+	fd_close(&fd);
+}
+
+void
+link_remove_worker(struct master *m, const struct child *c)
+{
+	struct link *l = m->link;
+	struct lease_worker gone = {LEASE_MSG_REMOVE_WORKER, (uint32_t)c->key};
+	if (l != NULL && child_state_is_wanted(l->child->state))
+		(void)tell(l, &gone, NULL, 0);
+}
+
+void
+link_stop(struct master *m)
+{
+	struct link *l = m->link;
+	if (l == NULL || !child_state_is_wanted(l->child->state))
+		return;
+	struct lease_worker stop = {LEASE_MSG_STOP, 0};
+	if (tell(l, &stop, NULL, 0))
+		child_set_state(l->child, CHILD_DRAINING, clock_mono_ms() + CHILD_GRACE_MS);
+}
+
+void
+link_lost(struct master *m, const struct child *spawner)
+{
+	if (m->link == NULL || m->link->child != spawner)
+		return;
+	link_drop(m);
+	m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
+}
+
+const struct lease_selftest *
+link_selftest(const struct master *m)
+{
+	return m->link != NULL && m->link->has_report ? &m->link->report : NULL;
+}
+
+void
+link_free(struct master *m)
+{
+	link_drop(m);
+}

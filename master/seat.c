@@ -1,0 +1,215 @@
+#include "master/seat.h"
+
+#include <sys/wait.h>
+
+#include <event2/event.h>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "ipc/chan.h"
+#include "ipc/role.h"
+#include "master/dispatch.h"
+#include "master/link.h"
+#include "master/listen.h"
+#include "master/master.h"
+#include "master/snapshots.h"
+#include "master/spawn.h"
+
+#define EXIT_DO_NOT_RESPAWN 2
+/* In a row, before anything was served: the start has failed. */
+#define START_FAILURES_MAX 3u
+
+static void
+on_respawn(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	seat_fill(arg);
+}
+
+void
+seat_init(struct seat *s, struct master *m, enum role role, uint32_t number)
+{
+	*s = (struct seat){.m = m, .role = role, .number = number, .listen_fd = -1};
+	s->respawn = evtimer_new(m->base, on_respawn, s);
+	CHECK(s->respawn != NULL);
+}
+
+void
+seat_done(struct seat *s)
+{
+	if (s->respawn != NULL)
+		event_free(s->respawn);
+	s->respawn = NULL;
+	fd_close(&s->listen_fd);
+}
+
+static void
+fill_later(struct seat *s, uint32_t delay_ms)
+{
+	struct timeval t = {delay_ms / 1000, (delay_ms % 1000) * 1000};
+	(void)event_add(s->respawn, &t);
+}
+
+/* Sockets of seats that are not filled any more are served by worker 1. */
+static void
+inherit_sockets(struct master *m, struct child *c)
+{
+	for (uint32_t i = 1; i < m->worker_seats; i++)
+		if (!m->workers[i].is_wanted && m->workers[i].listen_fd >= 0)
+			dispatch_send_listener(c, m->workers[i].listen_fd);
+}
+
+static bool
+start_child(struct seat *s)
+{
+	struct master *m = s->m;
+	struct err e = {0};
+	struct child *c;
+	int ctl;
+	struct spawn_fd fds[3] = {{s->listen_fd, FD_LISTEN}, {m->admin_fd, FD_ADMIN}};
+	size_t n = s->role == ROLE_WORKER ? 2 : 0;
+	if (spawn_role(m, s->role, s->number, fds, n, &c, &ctl, &e) != ERR_OK) {
+		log_error("cannot start a child", LOG_C("role", role_name(s->role)), LOG_ERR(&e));
+		return false;
+	}
+	c->seat = s;
+	s->child = c;
+	if (dispatch_attach(c, ctl, &e) != ERR_OK) {
+		child_kill(c, e.msg);
+		return true; /* its end is handled like any other */
+	}
+	if (s->role == ROLE_WORKER)
+		link_send_socket(m, c);
+	if (s->role == ROLE_WORKER && s->number == 1)
+		inherit_sockets(m, c);
+	snapshots_send_all(m, c);
+	return true;
+}
+
+void
+seat_fill(struct seat *s)
+{
+	if (!s->is_wanted || s->child != NULL || master_is_stopping(s->m))
+		return;
+	(void)event_del(s->respawn);
+	s->starts++;
+	bool ok = s->role == ROLE_SPAWNER ? link_start_spawner(s->m) : start_child(s);
+	if (!ok)
+		fill_later(s, backoff_next(&s->backoff, false, 0));
+}
+
+void
+seat_leave(struct seat *s)
+{
+	s->child = NULL;
+}
+
+/* Says how it ended; an end nobody asked for is worth a person's look. */
+static void
+log_end(const struct child *c, int status, bool was_asked, uint32_t delay_ms)
+{
+	bool is_signal = WIFSIGNALED(status);
+	int code = is_signal ? WTERMSIG(status) : WEXITSTATUS(status);
+	bool is_fine = was_asked && (is_signal ? c->state == CHILD_KILLED : code == 0);
+	log_write(is_fine ? LOG_NOTICE : LOG_WARN, "child ended",
+	    (const struct log_field[]){LOG_C("child", child_label(c)), LOG_INT("child_pid", c->pid),
+		LOG_INT(is_signal ? "signal" : "exit_code", code), LOG_INT("restart_ms", delay_ms)},
+	    was_asked ? 3 : 4);
+}
+
+void
+seat_child_ended(struct seat *s, struct child *c, int status)
+{
+	struct master *m = s->m;
+	bool was_asked = c->state == CHILD_DRAINING || master_is_stopping(m);
+	bool is_current = s->child == c;
+	bool was_ready = c->ready_ms != 0;
+	if (is_current)
+		s->child = NULL;
+	bool give_up = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DO_NOT_RESPAWN;
+	bool again = is_current && s->is_wanted && !give_up && !master_is_stopping(m);
+	uint32_t delay = 0;
+	if (again)
+		delay = was_asked ? 0
+				  : backoff_next(&s->backoff, was_ready,
+					was_ready ? clock_mono_ms() - c->ready_ms : 0);
+	log_end(c, status, was_asked, delay);
+	if (m->phase == MASTER_START && s->backoff.failures >= START_FAILURES_MAX) {
+		master_fail(m, 1, "a child does not start; its reason is in the log");
+		return;
+	}
+	if (again && delay == 0)
+		seat_fill(s);
+	else if (again)
+		fill_later(s, delay);
+	else if (is_current && give_up && !master_is_stopping(m)) {
+		s->is_wanted = false;
+		log_error("a child will not be started again", LOG_C("role", role_name(s->role)));
+		if (m->phase == MASTER_START && s->role != ROLE_SPAWNER)
+			master_fail(m, 2, "a child refuses to start; its reason is in the log");
+	}
+}
+
+static enum err_code
+open_socket(struct master *m, struct seat *s, struct err *reterr)
+{
+	uint16_t port = m->port;
+	bool is_first = m->worker_seats == 0;
+	enum err_code rc = listen_open(m->conf.host, &port, is_first, &s->listen_fd, reterr);
+	if (rc == ERR_OK)
+		m->port = port;
+	return rc;
+}
+
+void
+seat_set_workers(struct master *m, uint32_t n)
+{
+	struct err e;
+	for (uint32_t i = 0; i < n; i++) {
+		struct seat *s = &m->workers[i];
+		if (s->listen_fd < 0 && open_socket(m, s, &e) != ERR_OK) {
+			if (m->worker_seats == 0)
+				master_fail(m, 1, e.msg);
+			else
+				log_error("no socket for another worker", LOG_ERR(&e));
+			return;
+		}
+		if (i >= m->worker_seats)
+			m->worker_seats = i + 1;
+		s->is_wanted = true;
+		seat_fill(s);
+	}
+	/* Too many: the worker finishes, and its socket, with what waits in its queue, goes to
+	 * worker 1, so that no connection is lost. (The kernel cannot move a queue, and closing the
+	 * socket would reset what is in it.) */
+	for (uint32_t i = n; i < m->worker_seats; i++) {
+		struct seat *s = &m->workers[i];
+		struct child *heir = m->workers[0].child;
+		if (!s->is_wanted)
+			continue;
+		s->is_wanted = false;
+		(void)event_del(s->respawn);
+		if (s->child != NULL)
+			child_drain(
+			    s->child, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
+		s->child = NULL;
+		if (heir != NULL && heir->chan != NULL && s->listen_fd >= 0)
+			dispatch_send_listener(heir, s->listen_fd);
+	}
+}
+
+bool
+seat_all_ready(const struct master *m)
+{
+	const struct seat *s;
+	for (uint32_t i = 0; i < m->worker_seats; i++) {
+		s = &m->workers[i];
+		if (s->is_wanted && (s->child == NULL || s->child->state != CHILD_READY))
+			return false;
+	}
+	s = &m->sweeper;
+	return !s->is_wanted || (s->child != NULL && s->child->state == CHILD_READY);
+}
