@@ -125,12 +125,13 @@ seed_start(struct request *req, struct code_session *session, const struct attac
 	s->arg = arg;
 	s->fd = -1;
 	s->job = (struct job){.run = run, .done = opened, .arg = s};
+	s->req = request_get(req); /* before a thread may look at it */
 	enum err_code rc = jobs_submit(req->env->io, &s->job, reterr);
 	if (rc != ERR_OK) {
+		request_put(&s->req);
 		mem_free(s);
 		return rc;
 	}
-	s->req = request_get(req);
 	*ret = s;
 	return ERR_OK;
 }
