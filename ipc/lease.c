@@ -199,8 +199,8 @@ lease_layer_hint(enum sandbox_layer l, int sys_errno)
 	case SB_USER_NS:
 		if (sys_errno == ENOSPC)
 			return "raise sysctl user.max_user_namespaces";
-		return "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
-		       "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu); in a unit "
+		return "sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+		       "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), unit "
 		       "RestrictNamespaces=no";
 	case SB_UID_RANGE:
 		return "start as root and set sandbox_uid_base to a range that this host may map";

@@ -20,7 +20,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define LEASE_TEXT_MAX      200
+#define LEASE_TEXT_MAX      240
 #define LEASE_WORKSPACE_MAX 64
 #define LEASE_PATH_MAX      256
 

@@ -36,7 +36,7 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static char *const environment[] = {
+static const char *const environment[] = {
     "PATH=/usr/local/bin:/usr/bin:/bin",
     "HOME=" INIT_WORK,
     "USER=sandbox",
@@ -70,7 +70,7 @@ exec_python(const char *path, int request_fd, int errno_fd)
 	    syscall(SYS_close_range, INIT_CTL + 2, ~0u, 0) == 0) {
 		const char *const argv[] = {
 		    path, "-I", "-B", "-X", "utf8", "-c", driver_text, NULL};
-		execve(path, (char *const *)(uintptr_t)argv, environment);
+		execve(path, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
 	}
 	int e = errno;
 	(void)!write(INIT_CTL + 1, &e, sizeof(e));

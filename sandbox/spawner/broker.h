@@ -1,0 +1,85 @@
+/* broker.h - lends sessions: the loop of the spawner
+ *
+ * Process: spawner. Files: broker.c (loop, master, workers), lend.c (queue, pool, hand-over),
+ *          selftest.c (report), session.c (one sandbox).
+ * Rule:    leases are answered first; a session is made off the loop. Where a wall is missing every
+ *          lease is answered REFUSED with its name.
+ */
+#ifndef OTARI_SANDBOX_SPAWNER_BROKER_H
+#define OTARI_SANDBOX_SPAWNER_BROKER_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ipc/lease.h"
+#include "sandbox/jail/jail.h"
+#include "sandbox/spawner/session.h"
+
+struct event;
+struct event_base;
+
+struct broker_worker {
+	TAILQ_ENTRY(broker_worker) link;
+	struct broker *broker;
+	uint32_t number;
+	int fd;
+	struct event *ev;
+};
+TAILQ_HEAD(broker_workers, broker_worker);
+
+struct broker_waiting {
+	TAILQ_ENTRY(broker_waiting) link;
+	struct broker_worker *worker;
+	uint64_t id;
+	int64_t deadline_ms;
+	char workspace[LEASE_WORKSPACE_MAX + 1];
+};
+TAILQ_HEAD(broker_queue, broker_waiting);
+
+#define BROKER_WAITING_MAX  1024u
+#define BROKER_STARTING_MAX 4u
+
+struct broker {
+	struct event_base *base;
+	struct sandbox_settings settings;
+	struct jail jail;
+	struct lease_selftest report;
+	bool is_tested; /* report is final */
+	struct event *ev_master, *ev_parent, *ev_child, *ev_deadline, *ev_refill;
+	struct broker_workers workers;
+	struct session_list sessions;
+	struct broker_queue queue;
+	size_t waiting, total;
+	bool is_holding_back; /* after a failed start, until ev_refill */
+	struct session *test;
+	int exit_code;
+};
+
+/* selftest.c */
+void report_set(struct broker *b, enum sandbox_layer l, enum sandbox_layer_state state,
+    int sys_errno, const char *text);
+void report_refuse(struct broker *b, const struct jail_fail *f);
+void selftest_start(struct broker *b);
+void selftest_ready(struct broker *b, int sys_errno_of_interpreter);
+void selftest_frame(struct broker *b, uint8_t type, struct str payload);
+void selftest_failed(struct broker *b, const struct jail_fail *f);
+
+/* lend.c */
+void lend_request(struct broker *b, struct broker_worker *w, const struct lease_request *r);
+void lend_release(struct broker *b, struct broker_worker *w, uint64_t id);
+void lend_worker_gone(struct broker *b, struct broker_worker *w);
+void lend_step(struct broker *b); /* after anything changed */
+void lend_session_failed(struct broker *b, const struct jail_fail *f);
+void lend_session_gone(struct broker *b, struct session *s);
+/* NULL with the error logged. */
+struct session *lend_new_session(struct broker *b);
+
+/* broker.c */
+void broker_tested(struct broker *b); /* tells the master and the workers, opens the pool */
+/* Runs until the master says stop or is gone. parent_fd: its end ends the broker (-1: none). With
+ * b->is_tested set (refused before a session could be tried) it only refuses. */
+int broker_run(struct broker *b, int parent_fd);
+
+#endif

@@ -1,0 +1,64 @@
+/* session.h - one sandbox from its clone to its end, as the spawner sees it
+ *
+ * Process: spawner, on the broker's loop. A session is made off the loop: the clone sets itself up,
+ * the loop only waits for its READY. It is used by one lease and never again.
+ * Owns:    the worker's ends of its descriptors until they are handed over; its pidfd.
+ */
+#ifndef OTARI_SANDBOX_SPAWNER_SESSION_H
+#define OTARI_SANDBOX_SPAWNER_SESSION_H
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "ipc/frames.h"
+#include "ipc/lease.h"
+#include "sandbox/jail/jail.h"
+
+struct event;
+struct event_base;
+struct session;
+
+struct session_ops {
+	void (*ready)(void *arg, struct session *s, int sys_errno_of_interpreter);
+	/* A frame other than READY (the self-test's rows). */
+	void (*frame)(void *arg, struct session *s, uint8_t type, struct str payload);
+	/* Did not become ready. It is killed; gone follows. */
+	void (*failed)(void *arg, struct session *s, const struct jail_fail *f);
+};
+
+enum session_state { SESSION_STARTING, SESSION_IDLE, SESSION_LEASED, SESSION_DYING };
+
+struct session {
+	TAILQ_ENTRY(session) link;
+	enum session_state state;
+	uint32_t slot;
+	pid_t pid;
+	int pidfd, status_fd;
+	int fds[LEASE_FDS];
+	struct event *ev_ctl, *ev_status, *ev_late;
+	const struct session_ops *ops;
+	void *arg;
+	char in[1024];
+	size_t in_len;
+	/* while leased */
+	void *owner;
+	uint64_t lease_id;
+	char workspace[LEASE_WORKSPACE_MAX + 1];
+};
+TAILQ_HEAD(session_list, session);
+
+/* Returns owned, in state STARTING. ERR_IO: no descriptors, no process. */
+MUST_CHECK enum err_code session_new(struct event_base *base, const struct jail *j, uint32_t slot,
+    const struct session_ops *ops, void *arg, struct session **ret, struct err *reterr);
+/* After ready: the descriptors go to a worker; the session keeps only the right to kill. */
+void session_handed_over(struct session *s);
+void session_ask_selftest(struct session *s);
+void session_kill(struct session *s);  /* SIGKILL to its pid 1: the kernel ends all in it */
+void session_free(struct session **s); /* after its process was reaped */
+
+#endif
