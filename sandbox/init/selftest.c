@@ -45,9 +45,9 @@ refused(enum sandbox_layer layer, long rc, const char *text)
 static void
 check_host_files(void)
 {
-	static const char *const paths[] = {"/etc/shadow", "/etc/machine-id", "/etc/hostname",
-	    "/root", "/home", "/var", "/run", "/sys", "/boot", "/proc/1/environ", "/proc/1/fd",
-	    "/proc/kcore", "/proc/sys/kernel", "/dev/mem", "/dev/kvm", "/dev/ptmx"};
+	static const char *const paths[] = {"/etc/shadow", "/etc/machine-id", "/root", "/home",
+	    "/var", "/run", "/sys", "/boot", "/proc/1/environ", "/proc/1/fd", "/proc/kcore",
+	    "/proc/sys/kernel", "/dev/mem", "/dev/kvm", "/dev/ptmx"};
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		refused(SB_MOUNT_NS, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i]);
 	static const char *const writes[] = {"/x", "/usr/x", "/etc/x", "/dev/x"};

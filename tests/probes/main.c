@@ -1,0 +1,81 @@
+/* probes - attempts to break out of, or to wear out, a sandbox session
+ *
+ *   probes INIT        runs them all on a spawner of its own (INIT: the otari-init program)
+ *   PROBES=text        only the groups whose name holds the text (python escape abuse files life)
+ * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "sandbox/spawner/spawner.h"
+#include "tests/probes/probe.h"
+
+static void
+print_layers(const struct lease_selftest *r)
+{
+	for (size_t i = 0; i < SB_LAYERS_; i++)
+		(void)printf("layer %-26s %-9s %s\n", lease_layer_name((enum sandbox_layer)i),
+		    lease_layer_state_name(r->layer[i].state), r->layer[i].text);
+}
+
+static int
+skip(const char *why)
+{
+	const char *need = getenv("OTARI_TEST_REQUIRE");
+	bool must = need != NULL && strstr(need, "sandbox") != NULL;
+	(void)printf("%s sandbox (%s)\n", must ? "FAILED" : "SKIPPED", why);
+	return must ? 1 : 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "spawner") == 0)
+		return spawner_main();
+	char default_init[512];
+	ssize_t n = readlink("/proc/self/exe", default_init, sizeof(default_init) - 16);
+	if (n <= 0)
+		return 1;
+	default_init[n] = '\0';
+	char *slash = strrchr(default_init, '/');
+	(void)snprintf(slash, 16, "/otari-init");
+	const char *init = argc > 1 ? argv[1] : default_init;
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+	log_setup(2, false, LOG_NOTICE, "probes");
+	struct sandbox_settings s;
+	struct probe_host h;
+	sandbox_settings_default(&s);
+	s.log_json = 0;
+	if (geteuid() == 0 && getenv("PROBES_ONE_UID") == NULL)
+		s.uid_base = 0x20000000;
+	if (!probe_start(&h, init, &s))
+		return 1;
+	print_layers(&h.report);
+	if (h.report.refused != 0) {
+		int rc = skip(h.report.text);
+		probe_stop(&h);
+		return rc;
+	}
+	if (probe_wants("python"))
+		probes_python(&h);
+	if (probe_wants("escape"))
+		probes_escape(&h);
+	if (probe_wants("files"))
+		probes_files(&h);
+	if (probe_wants("abuse"))
+		probes_abuse(&h);
+	if (probe_wants("measure"))
+		probes_measure(&h);
+	probe_end();
+	probe_stop(&h);
+	if (probe_wants("life"))
+		probes_life(&h, init);
+	probe_end();
+	(void)printf("%u passed, %u failed\n", probes_passed, probes_failed);
+	return probes_failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,77 @@
+/* probe.h - a spawner, the local backend and sessions for the probe programs, waited for in line
+ *
+ * Process: the probes program plays master and worker; it execs itself as the spawner.
+ */
+#ifndef OTARI_TESTS_PROBES_PROBE_H
+#define OTARI_TESTS_PROBES_PROBE_H
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <event2/event.h>
+
+#include "ipc/lease.h"
+#include "worker/code/session.h"
+
+struct probe_host {
+	struct event_base *base;
+	pid_t spawner;
+	int ctl;
+	struct lease_selftest report;
+	struct code_backend *backend;
+};
+
+#define PROBE_FILES_MAX 64
+
+struct probe_file {
+	char path[256];
+	uint64_t size, got;
+	uint32_t crc;
+	bool is_whole;
+};
+
+struct probe_result {
+	bool failed, timed_out, died;
+	int32_t return_code;
+	char out[4096], err[4096]; /* the first bytes, NUL-terminated */
+	size_t out_len;
+	uint64_t out_total, err_total;
+	struct probe_file files[PROBE_FILES_MAX];
+	size_t file_count;
+	size_t omitted_count;
+	uint32_t omitted_total;
+	int omitted_reason; /* of the first */
+	uint32_t exec_ms;
+	char why[256]; /* failed */
+};
+
+/* False: no spawner; why in reason. The report says whether it refuses. */
+bool probe_start(struct probe_host *h, const char *init_path, const struct sandbox_settings *s);
+void probe_stop(struct probe_host *h);
+struct code_session *probe_open(struct probe_host *h, struct err *reterr); /* NULL: e set */
+struct err probe_put(
+    struct probe_host *h, struct code_session *s, const char *name, const char *bytes, size_t n);
+void probe_exec(struct probe_host *h, struct code_session *s, const char *code, uint32_t timeout_ms,
+    struct probe_result *ret);
+void probe_turn(struct probe_host *h, int ms); /* runs the loop for so long */
+
+/* Checks. */
+void probe_name(const char *name);
+bool probe_check(bool ok, const char *file, int line, const char *expr, const char *fmt, ...)
+    PRINTF(5, 6);
+#define EXPECT(e, ...) probe_check((e), __FILE__, __LINE__, #e, __VA_ARGS__)
+extern unsigned probes_passed, probes_failed;
+void probe_end(void);
+bool probe_wants(const char *name); /* the filter of the command line */
+
+/* The groups. */
+void probes_python(struct probe_host *h);                      /* what a call is */
+void probes_escape(struct probe_host *h);                      /* reaching out */
+void probes_abuse(struct probe_host *h);                       /* using up */
+void probes_files(struct probe_host *h);                       /* in and out */
+void probes_life(struct probe_host *h, const char *init_path); /* ends */
+void probes_measure(struct probe_host *h);
+
+#endif

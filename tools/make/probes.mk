@@ -1,0 +1,5 @@
+# The escape and abuse attempts inside sessions, and what the code behind the lock is made of.
+PROBES_SRC := $(wildcard tests/probes/*.c)
+$(OUT)/probes: $(PROBES_SRC:%.c=$(OUT)/%.o) $(LIB) | $(OUT)/otari-init
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(PROBES_SRC:%.c=$(OUT)/%.o) $(LIB) $(LIBS)
+$(OUT)/plain/sandbox/init/python.o: sandbox/init/driver.py
