@@ -74,10 +74,8 @@ collect(const struct usage *rows, size_t n, void *arg, struct err *reterr)
 		return err_set(reterr, ERR_BUSY, "no database");
 	for (size_t i = 0; i < n; i++) {
 		cr_assert(str_copy(g->last, sizeof(g->last), rows[i].request_id));
-		if (strlen(g->seen) + 66 < sizeof(g->seen)) {
-			(void)strncat(g->seen, g->last, 64);
-			(void)strncat(g->seen, " ", 2);
-		}
+		size_t at = strlen(g->seen);
+		(void)snprintf(g->seen + at, sizeof(g->seen) - at, "%s ", g->last);
 	}
 	g->n += n;
 	return ERR_OK;

@@ -54,8 +54,9 @@ page(struct dbfix *f, struct arena *a, const struct store_file_query *q)
 		(void)snprintf(
 		    text + at, sizeof(text) - at, "%s%.*s", i > 0 ? " " : "", STR_FMT(items[i].id));
 	}
+	size_t at = strlen(text);
 	if (more)
-		(void)strncat(text, "+", 2);
+		(void)snprintf(text + at, sizeof(text) - at, "+");
 	return text;
 }
 
