@@ -21,9 +21,11 @@ build_request_encode(const struct build_request *r, struct buf *dst)
 	codec_put_str(dst, r->cwd);
 	codec_put_bool(dst, r->as_root);
 	codec_put_bool(dst, r->first);
+	codec_put_bool(dst, r->reload);
 	codec_put_u64(dst, r->keys_base);
 	codec_put_u64(dst, r->keys_since);
 	codec_put_u64(dst, r->keys_base_count);
+	codec_put_u64(dst, r->keys_base_age_s);
 }
 
 enum err_code
@@ -38,9 +40,11 @@ build_request_decode(
 	q.cwd = get_str(a, &r);
 	q.as_root = codec_get_bool(&r);
 	q.first = codec_get_bool(&r);
+	q.reload = codec_get_bool(&r);
 	q.keys_base = codec_get_u64(&r);
 	q.keys_since = codec_get_u64(&r);
 	q.keys_base_count = codec_get_u64(&r);
+	q.keys_base_age_s = codec_get_u64(&r);
 	enum err_code rc = codec_end(&r, "build request", reterr);
 	if (rc != ERR_OK)
 		return rc;

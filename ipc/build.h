@@ -36,9 +36,11 @@ struct build_request {
 	struct str cwd;           /* the master's start directory, for relative paths */
 	bool as_root;             /* the master runs as root: decides the default of state_dir */
 	bool first;               /* nothing is in force yet: the database must be there */
+	bool reload;              /* the operator asked: what is declared is reconciled */
 	uint64_t keys_base;       /* snapshot generation of the keys base in force; 0: none */
 	uint64_t keys_since;      /* build_result.db_keys of that base */
 	uint64_t keys_base_count; /* build_result.keys_count of that base */
+	uint64_t keys_base_age_s; /* since it was built; an old one is built anew */
 };
 
 enum build_file_kind {

@@ -117,6 +117,7 @@ ask_builder(struct reload *r)
 	    .cwd = str_c(m->cwd),
 	    .as_root = m->is_root,
 	    .first = m->phase == MASTER_BUILD,
+	    .reload = m->phase == MASTER_BUILD || (r->what & PUBLISH_DO_RELOAD) != 0,
 	};
 	if ((r->what & (PUBLISH_DO_POLICY | PUBLISH_DO_RELOAD)) != 0)
 		q.what |= BUILD_POLICY;

@@ -1,6 +1,7 @@
 #include "master/snapshots.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "ipc/chan.h"
@@ -15,6 +16,7 @@ struct snapshots {
 	uint64_t db_policy, db_keys;
 	/* of the keys base */
 	uint64_t keys_base, keys_since, keys_count;
+	int64_t keys_base_ms;
 };
 
 struct snapshots *
@@ -120,6 +122,7 @@ snapshots_install(
 		s->keys_base = r->generation;
 		s->keys_since = r->db_keys;
 		s->keys_count = r->keys_count;
+		s->keys_base_ms = clock_mono_ms();
 	}
 	struct child *c;
 	TAILQ_FOREACH(c, &m->children, link)
@@ -146,6 +149,7 @@ snapshots_describe(const struct master *m, struct build_request *q)
 	q->keys_base = s->fd[PART_KEYS] >= 0 ? s->keys_base : 0;
 	q->keys_since = s->keys_since;
 	q->keys_base_count = s->keys_count;
+	q->keys_base_age_s = (uint64_t)(clock_mono_ms() - s->keys_base_ms) / 1000;
 }
 
 uint64_t
