@@ -1,6 +1,7 @@
 #include "ipc/role.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -273,6 +274,17 @@ find_role(const char *name, enum role *ret)
 	return false;
 }
 
+/* The soft limit is made for programs that use select(); a worker holds two sockets a stream. */
+static void
+raise_fd_limit(void)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+		return;
+	r.rlim_cur = r.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &r);
+}
+
 enum err_code
 role_start(
     int argc, char **argv, chan_on_msg *on_msg, void *arg, struct role_env *ret, struct err *reterr)
@@ -295,6 +307,7 @@ role_start(
 	rc = take_fds(env->role, reterr);
 	role_set_title(argc, argv, title);
 	set_signals();
+	raise_fd_limit();
 	if (rc == ERR_OK)
 		rc = drop_privileges(a.uid, a.gid, reterr);
 	if (rc == ERR_OK && prctl(PR_SET_DUMPABLE, 0) != 0)
