@@ -1,0 +1,191 @@
+#!/bin/bash
+# run.sh - figures of this machine: the fast path beside nginx, translation, sandbox sessions
+#
+#   tools/bench/run.sh [ROUNDS]        (5)     SECONDS_EACH=4 WORKERS=1 CONNECTIONS=32
+#
+# Prints Markdown tables; they are also in build/bench.md. Every round measures all targets one after the
+# other; a figure is the median of the rounds.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tools/test/lib.sh
+rounds=${1:-5} seconds=${SECONDS_EACH:-4} workers=${WORKERS:-1} connections=${CONNECTIONS:-32}
+out=$PWD/build/release
+make_ BUILD=release all build/release/fake-provider || exit 1
+PATH=$PATH:/usr/sbin
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/otari-bench.XXXXXX") || exit 1
+pids=()
+finish() {
+	for p in "${pids[@]}"; do kill "$p" 2>/dev/null; done
+	wait 2>/dev/null
+	rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+until_text() { # FILE PATTERN: the first group, once it is there
+	local hit i
+	for i in $(seq 300); do
+		hit=$(sed -n -E "s/.*$2.*/\1/p" "$1" 2>/dev/null | head -n 1)
+		[ -z "$hit" ] || { echo "$hit"; return 0; }
+		sleep 0.1
+	done
+	cat "$1" >&2
+	return 1
+}
+
+"$out/fake-provider" >"$dir/fake.log" 2>&1 &
+pids+=($!)
+fake_port=$(until_text "$dir/fake.log" 'listening on http:\/\/127\.0\.0\.1:([0-9]+)') || exit 1
+
+# --- nginx ---------------------------------------------------------------------------------------------
+nginx_port=$((20000 + RANDOM % 20000))
+mkdir -p "$dir/nginx"
+cat >"$dir/nginx.conf" <<NGINX
+worker_processes $workers;
+daemon off;
+pid $dir/nginx/pid;
+error_log $dir/nginx/error.log crit;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path $dir/nginx/body;
+	proxy_temp_path $dir/nginx/proxy;
+	fastcgi_temp_path $dir/nginx/fastcgi;
+	uwsgi_temp_path $dir/nginx/uwsgi;
+	scgi_temp_path $dir/nginx/scgi;
+	keepalive_requests 1000000;
+	upstream provider { server 127.0.0.1:$fake_port; keepalive 64; keepalive_requests 1000000; }
+	server {
+		listen 127.0.0.1:$nginx_port;
+		location / {
+			proxy_pass http://provider;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_buffering off;
+		}
+	}
+}
+NGINX
+[ "$(id -u)" != 0 ] || sed -i '1i user root;' "$dir/nginx.conf"
+nginx -p "$dir/nginx" -e "$dir/nginx/error.log" -c "$dir/nginx.conf" >"$dir/nginx/out" 2>&1 &
+pids+=($!)
+
+# --- otari ---------------------------------------------------------------------------------------------
+chmod 755 "$dir"
+user=
+if [ "$(id -u)" = 0 ]; then
+	user=$(getent passwd otari >/dev/null && echo otari || echo nobody)
+	install -d -o "$user" "$dir/state"
+else
+	mkdir "$dir/state"
+fi
+cat >"$dir/otari.conf" <<CONF
+host: 127.0.0.1
+port: 0
+admin_listen: none
+workers: $workers
+state_dir: $dir/state
+master_key: master-key-of-a-bench
+sandbox_url: "local:"
+log_level: notice
+${user:+user: $user}
+providers:
+  fake: {provider_type: mistral, wire: chat, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
+CONF
+"$out/otari" -f -c "$dir/otari.conf" >"$dir/otari.log" 2>&1 &
+pids+=($!)
+otari_port=$(until_text "$dir/otari.log" '"listening".*"port":([0-9]+)') || exit 1
+otari=http://127.0.0.1:$otari_port
+key=$(curl -s -H 'Otari-Key: master-key-of-a-bench' -H 'Content-Type: application/json' -d '{}' "$otari/api/v1/keys" |
+	sed -n 's/.*"key":"\([^"]*\)".*/\1/p')
+[ -n "$key" ] || die "no API key"
+export BENCH_KEY=$key
+
+# --- measuring -----------------------------------------------------------------------------------------
+: >"$dir/figures"
+shoot() { # NAME URL PATH BODY CONNECTIONS SECONDS
+	local line
+	line=$(BENCH_PATH=$3 BENCH_BODY=$4 wrk -t1 -c"$5" -d"$6"s --timeout 30s -s tools/bench/post.lua "$2" | grep '^BENCH ') ||
+		die "wrk failed for $1"
+	set -- "$1" $line
+	[ "$6" = 0 ] || echo "$1: $6 failed requests" >&2
+	echo "$1 $3 $4 $5" >>"$dir/figures"
+}
+median() { # NAME COLUMN
+	awk -v n="$1" -v c="$2" '$1 == n { print $c }' "$dir/figures" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] + 0 }'
+}
+chat() { # MODEL STREAM
+	printf '{"model":"%s","stream":%s,"messages":[{"role":"user","content":"How are you?"}]}' "$1" "$2"
+}
+messages() { # MODEL STREAM TOOLS PROMPT
+	printf '{"model":"%s","max_tokens":100,"stream":%s,%s"messages":[{"role":"user","content":"%s"}]}' "$@"
+}
+
+direct=http://127.0.0.1:$fake_port nginx=http://127.0.0.1:$nginx_port c=/v1/chat/completions
+tool='"tools":[{"type":"code_execution_20250825","name":"code_execution"}],'
+sandbox=$(curl -s "$otari/health" | sed -n 's/.*"sandbox":"\([a-z]*\)".*/\1/p')
+for i in $(seq 100); do
+	[ "$sandbox" = testing ] || break
+	sleep 0.1
+	sandbox=$(curl -s "$otari/health" | sed -n 's/.*"sandbox":"\([a-z]*\)".*/\1/p')
+done
+for round in $(seq "$rounds"); do
+	echo "round $round of $rounds" >&2
+	for form in false true; do
+		for load in 1 "$connections"; do
+			shoot "direct-$form-$load" "$direct" $c "$(chat bench $form)" "$load" "$seconds"
+			shoot "nginx-$form-$load" "$nginx" $c "$(chat bench $form)" "$load" "$seconds"
+			shoot "otari-$form-$load" "$otari" $c "$(chat fake:bench $form)" "$load" "$seconds"
+			shoot "translated-$form-$load" "$otari" /v1/messages "$(messages fake:bench $form "" "How are you?")" "$load" "$seconds"
+		done
+	done
+	if [ "$sandbox" = ready ]; then
+		shoot text-1 "$otari" /v1/messages "$(messages fake:text false "$tool" 'run: print(1)')" 1 "$seconds"
+		shoot code-1 "$otari" /v1/messages "$(messages fake:tool false "$tool" 'run: print(1)')" 1 "$seconds"
+		shoot code2-1 "$otari" /v1/messages "$(messages fake:rounds-2 false "$tool" 'go')" 1 "$seconds"
+	fi
+done
+
+report() {
+	local form word ratio
+	echo "$(date -u +%F), $(nproc) processors ($(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)), $rounds rounds of $seconds s, $workers worker(s) each."
+	echo
+	echo "| one chat request | direct | nginx | Otari | Otari : nginx |"
+	echo "| --- | --- | --- | --- | --- |"
+	for form in false true; do
+		word=whole
+		[ $form = false ] || word=streamed
+		awk -v w=$word -v n="$connections" -v d="$(median direct-$form-"$connections" 2)" -v x="$(median nginx-$form-"$connections" 2)" \
+			-v o="$(median otari-$form-"$connections" 2)" \
+			'BEGIN { printf "| %s, requests/s at %d connections | %d | %d | %d | %.2f |\n", w, n, d, x, o, o / x }'
+		for q in 50 99; do
+			col=3
+			[ $q = 50 ] || col=4
+			awk -v w=$word -v q=$q -v d="$(median direct-$form-1 $col)" -v x="$(median nginx-$form-1 $col)" -v o="$(median otari-$form-1 $col)" \
+				'BEGIN { printf "| %s, added latency p%d at 1 connection, µs | (%d) | %d | %d | %.2f |\n", w, q, d, x - d, o - d, (x > d) ? (o - d) / (x - d) : 0 }'
+		done
+	done
+	echo
+	echo "| Messages → Chat | requests/s at $connections connections | of the fast path | p50 at 1 connection, µs |"
+	echo "| --- | --- | --- | --- |"
+	for form in false true; do
+		word=whole
+		[ $form = false ] || word=streamed
+		awk -v w=$word -v t="$(median translated-$form-"$connections" 2)" -v o="$(median otari-$form-"$connections" 2)" -v l="$(median translated-$form-1 3)" \
+			'BEGIN { printf "| %s | %d | %.2f | %d |\n", w, t, t / o, l }'
+	done
+	echo
+	if [ "$sandbox" != ready ]; then
+		echo "Sandbox: $sandbox, not measured."
+		return
+	fi
+	echo "| sandbox, one request at a time | p50, ms | p99, ms |"
+	echo "| --- | --- | --- |"
+	for q in "text-1:tool declared, not called" "code-1:one session, \`print(1)\`" "code2-1:one session, two executions"; do
+		awk -v w="${q#*:}" -v a="$(median "${q%%:*}" 3)" -v b="$(median "${q%%:*}" 4)" 'BEGIN { printf "| %s | %.2f | %.2f |\n", w, a / 1000, b / 1000 }'
+	done
+	awk -v a="$(median code-1 3)" -v b="$(median code2-1 3)" -v t="$(median text-1 3)" \
+		'BEGIN { printf "| one execution and its model call more | %.2f | |\n| lease, first execution and the end of a session | %.2f | |\n", (b - a) / 1000, (a - 2 * t) / 1000 }'
+}
+report | tee build/bench.md
