@@ -144,7 +144,7 @@ Test(daemon, many_reloads_leave_descriptors_as_they_were)
 	}
 	for (int i = 0; i < 20; i++) {
 		kill(s->pid, SIGHUP);
-		cr_assert(server_wait_log(s, "in force", &log_at), "reload %d", i);
+		cr_assert(server_wait_log(s, "reload built", &log_at), "reload %d", i);
 	}
 	for (size_t i = 0; i < n; i++) {
 		char path[64];
