@@ -83,9 +83,9 @@ start_child(struct seat *s)
 	}
 	if (s->role == ROLE_WORKER)
 		link_send_socket(m, c);
+	snapshots_send_all(m, c);
 	if (s->role == ROLE_WORKER && s->number == 1)
 		inherit_sockets(m, c);
-	snapshots_send_all(m, c);
 	return true;
 }
 
