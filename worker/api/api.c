@@ -38,6 +38,11 @@ admit(struct request *req, const struct route *r)
 		request_errorf(req, 404, "File uploads are disabled on this gateway");
 		return false;
 	}
+	if ((r->flags & ROUTE_FILES) && req->env->blobs == NULL) {
+		request_errorf(req, 503,
+		    "File uploads were switched on after this worker started; recycle the workers");
+		return false;
+	}
 	if (r->access == ACCESS_OPEN)
 		return true;
 	enum auth_verdict v = auth_request(req);

@@ -37,6 +37,9 @@ on_committed(struct work *w, const struct err *err)
 		refuse(req, c, err);
 		return;
 	}
+	/* The worker ends; the others will hear of the change with the next publication. */
+	if (req->env->publish == NULL)
+		return;
 	/* Published even when the client has gone: the change is in the database. */
 	request_get(req);
 	publish_request(req->env, c->what, on_published, c);
