@@ -343,13 +343,15 @@ static const struct http_server_config defaults = {
 };
 
 static int
-serve(int listen_fd, const struct http_server_config *cfg, bool tls, struct rig_stats *stats)
+serve(const int listen_fds[2], const struct http_server_config *cfg, bool tls,
+    struct rig_stats *stats)
 {
 	static const struct http_server_ops ops = {on_request, on_finished, error_body};
 	struct env e = {.base = event_base_new(), .stats = stats};
 	SSL_CTX *ctx = tls ? make_tls() : NULL;
 	if (http_server_new(e.base, cfg, &ops, &e, &e.server, NULL) != ERR_OK ||
-	    http_server_listen(e.server, listen_fd, ctx, NULL) != ERR_OK)
+	    http_server_listen(e.server, listen_fds[0], ctx, NULL) != ERR_OK ||
+	    http_server_listen(e.server, listen_fds[1], NULL, NULL) != ERR_OK)
 		return 3;
 	struct event *term = evsignal_new(e.base, SIGTERM, on_term, &e);
 	struct event *tick = event_new(e.base, -1, EV_PERSIST, on_tick, &e);
@@ -364,15 +366,22 @@ serve(int listen_fd, const struct http_server_config *cfg, bool tls, struct rig_
 	return atomic_load(&stats->drained) == 1 ? 0 : 4;
 }
 
-void
-rig_start(struct rig *r, const struct http_server_config *cfg, bool tls)
+static int
+make_listener(int *ret_port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	cr_assert(bind(fd, (struct sockaddr *)&in, sizeof(in)) == 0 && listen(fd, 512) == 0);
 	cr_assert(getsockname(fd, (struct sockaddr *)&in, &len) == 0);
-	r->port = ntohs(in.sin_port);
+	*ret_port = ntohs(in.sin_port);
+	return fd;
+}
+
+void
+rig_start(struct rig *r, const struct http_server_config *cfg, bool tls)
+{
+	int fds[2] = {make_listener(&r->port), make_listener(&r->plain_port)};
 	r->stats = mmap(
 	    NULL, sizeof(*r->stats), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	signal(SIGPIPE, SIG_IGN);
@@ -380,9 +389,10 @@ rig_start(struct rig *r, const struct http_server_config *cfg, bool tls)
 	cr_assert(r->pid >= 0);
 	if (r->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		exit(serve(fd, cfg != NULL ? cfg : &defaults, tls, r->stats));
+		exit(serve(fds, cfg != NULL ? cfg : &defaults, tls, r->stats));
 	}
-	fd_close(&fd);
+	fd_close(&fds[0]);
+	fd_close(&fds[1]);
 }
 
 void

@@ -21,7 +21,8 @@ struct rig_stats { /* shared with the server's process */
 
 struct rig {
 	pid_t pid;
-	int port;
+	int port;       /* with TLS when asked for */
+	int plain_port; /* a second listener, never with TLS */
 	struct rig_stats *stats;
 };
 

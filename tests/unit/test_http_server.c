@@ -1,4 +1,5 @@
 /* The HTTP server over real sockets. The server runs in a process of its own (http_rig.c). */
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <poll.h>
@@ -197,7 +198,8 @@ Test(http_server, cut_replies_do_not_look_whole)
 	cr_assert(rig_has(&b, "Content-Length: 10\r\n\r\n1234") && !rig_has(&b, "ok"));
 	buf_done(&b);
 	b = rig_ask(&r, STR("GET /long" HOST "\r\nGET /" HOST "\r\n"));
-	cr_assert(rig_has(&b, "Content-Length: 4\r\n\r\n") && !rig_has(&b, "\r\n\r\n1"), "%s", b.ptr);
+	cr_assert(
+	    rig_has(&b, "Content-Length: 4\r\n\r\n") && !rig_has(&b, "\r\n\r\n1"), "%s", b.ptr);
 	buf_done(&b);
 	int fd = rig_connect(&r);
 	buf_init(&b, 1u << 20);
@@ -426,5 +428,57 @@ Test(http_server, connections_over_the_limit_are_told_503)
 	cr_assert(rig_has(&b, "HTTP/1.1 200"), "%s", b.ptr);
 	buf_done(&b);
 	fd_close(&c);
+	rig_stop(&r);
+}
+
+Test(http_server, running_out_of_descriptors_is_survived)
+{
+	enum { N = 60 };
+	struct rig r;
+	int fds[N];
+	struct buf b = BUF_INIT(1u << 20);
+	rig_start(&r, NULL, false);
+	b = rig_ask(&r, STR("GET /" HOST END));
+	buf_done(&b);
+	const struct rlimit few = {32, 32};
+	cr_assert(prlimit(r.pid, RLIMIT_NOFILE, &few, NULL) == 0);
+	for (int i = 0; i < N; i++)
+		fds[i] = rig_connect(&r);
+	rig_send(fds[0], STR("GET /" HOST "\r\n"));
+	rig_read_until(fds[0], &b, "ok");
+	poll(NULL, 0, 500);
+	for (int i = 0; i < N; i++)
+		fd_close(&fds[i]);
+	poll(NULL, 0, 500);
+	buf_clear(&b);
+	int fd = rig_connect(&r);
+	rig_send(fd, STR("GET /" HOST "\r\n"));
+	rig_read_until(fd, &b, "ok");
+	fd_close(&fd);
+	buf_done(&b);
+	rig_stop(&r);
+}
+
+Test(http_server, idle_connections_cost_little)
+{
+	enum { N = 800 };
+	static int fds[N];
+	struct rig r;
+	rig_start(&r, NULL, false);
+	struct buf b = rig_ask(&r, STR("GET /" HOST END));
+	long before = rig_rss_kb(&r);
+	for (int i = 0; i < N; i++) {
+		buf_clear(&b);
+		fds[i] = rig_connect(&r);
+		rig_send(fds[i], STR("GET /" HOST "\r\n"));
+		rig_read_until(fds[i], &b, "ok");
+	}
+	long after = rig_rss_kb(&r);
+	cr_log_warn("%d idle connections: %ld kB, %ld bytes each", N, after - before,
+	    (after - before) * 1024 / N);
+	cr_assert(after - before < 8 * N);
+	for (int i = 0; i < N; i++)
+		fd_close(&fds[i]);
+	buf_done(&b);
 	rig_stop(&r);
 }

@@ -148,6 +148,7 @@ struct http_server {
 	uint32_t conn_count;
 	struct event *resume, *drained; /* accepting again after running out of descriptors */
 	int reserve_fd;
+	int64_t warned_ms; /* last complaint about descriptors */
 	bool is_draining;
 	void (*on_drained)(void *arg);
 	void *drained_arg;

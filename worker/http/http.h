@@ -1,13 +1,20 @@
 /* http.h - what the rest of a worker sees of an HTTP exchange
  *
- * Process: worker, its loop only. The strict HTTP/1.1 server of docs/ARCHITECTURE.md: parser (pure,
- * parse.h), connection (conn.c), server (server.c). Owns:    the exchange and its buffers, until
- * on_close. Handlers keep their own state through http_set_state. Limits:  base/limits.h
- * LIMIT_HTTP_*; LIMIT_HTTP_OUT_BYTES of unsent reply before http_can_write() says no. Life:
- * on_request (head complete, no body byte read yet) → handler asks for the body (or not) → reply →
- *          on_close. A client that leaves at any time gives on_close(aborted = true) once. After
- * on_close the exchange is gone. A reply before the body was read is legal: the rest is drained up
- * to a limit and the connection then closed, so that the client reads the answer (lingering close).
+ * Process: worker, its loop only (SIGPIPE ignored). The strict HTTP/1.1 server of
+ *          docs/ARCHITECTURE.md: parser (pure, parse.h), connection (conn.c), server (server.c).
+ * Owns:    the exchange and its buffers, until on_close. Handlers keep their own state through
+ *          http_set_state.
+ * Limits:  base/limits.h LIMIT_HTTP_*; LIMIT_HTTP_OUT_BYTES of unsent reply before http_can_write()
+ *          says no. Pipelined requests wait in the socket, at most LIMIT_HTTP_READ_BYTES here.
+ * Life:    on_request (head complete, no body byte read yet) → handler asks for the body (or not) →
+ *          reply → on_close. A client that leaves at any time gives on_close(aborted = true) once;
+ *          aborted also means that the reply did not reach the socket whole. After on_close the
+ *          exchange is gone; inside it every http_*() call is still allowed and does nothing. A reply
+ *          before the body was read is legal: a small rest is read away, after a large one the
+ *          connection is closed, in such a way that the client reads the answer (lingering close).
+ *          A client that shuts its sending side while it waits for an answer has left.
+ * Rule:    no callback runs inside an http_*() call of a handler; they come from the loop, one after
+ *          the other. http_server_free() must not be called inside one.
  */
 #ifndef OTARI_WORKER_HTTP_HTTP_H
 #define OTARI_WORKER_HTTP_HTTP_H
@@ -61,11 +68,12 @@ struct http_server_config {
 struct http_server_ops {
 	void (*on_request)(void *arg, struct http_exchange *x);
 	/* One access-log/metrics hook for each finished exchange, before on_close. status 0: never
-	 * answered. */
+	 * answered. Also for requests that the layer refused itself: http_state is NULL then, and
+	 * the head is empty where it could not be read. */
 	void (*on_finished)(void *arg, struct http_exchange *x, int status, uint64_t bytes_in,
 	    uint64_t bytes_out, bool aborted);
-	/* Body of an error that the HTTP layer itself answers (400, 408, 413, 414, 431, 501, 503,
-	 * 505): fills dst with JSON. */
+	/* Body of an error that the HTTP layer itself answers (400, 405, 408, 413, 414, 417, 431,
+	 * 501, 503, 505): fills dst with JSON. reason is a static text for the client. */
 	void (*error_body)(
 	    void *arg, int status, const char *reason, struct str path, char *dst, size_t size);
 };
@@ -73,7 +81,8 @@ struct http_server_ops {
 MUST_CHECK enum err_code http_server_new(struct event_base *base,
     const struct http_server_config *cfg, const struct http_server_ops *ops, void *arg,
     struct http_server **ret, struct err *reterr);
-/* Takes a listening, non-blocking fd. SSL_CTX may be NULL (borrowed). */
+/* Takes a listening, non-blocking fd (not on failure). SSL_CTX may be NULL (borrowed). May be called
+ * several times. */
 struct ssl_ctx_st;
 MUST_CHECK enum err_code http_server_listen(
     struct http_server *s, int fd, struct ssl_ctx_st *tls, struct err *reterr);
@@ -96,7 +105,8 @@ void http_on_close(struct http_exchange *x, void (*on_close)(void *arg, bool abo
 
 /* Body, streamed: on_body(bytes) returns false to pause (the same bytes are not repeated: they are
  * taken; reading goes on after http_body_resume). on_body_end(ok): the last byte was delivered, or
- * (false) it broke or went over max_bytes (a 413/400 has then been sent unless a reply had begun).
+ * (false) it broke, was too slow or went over max_bytes (a 400/408/413 has then been sent unless a
+ * reply had begun). Neither is called any more once the reply has ended or the client has left.
  * 100-continue goes out now. */
 struct http_body_sink {
 	bool (*on_body)(void *arg, struct str bytes);

@@ -16,6 +16,7 @@
 
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_PAUSE_MS  200
+#define WARN_EVERY_MS    10000
 
 static void
 on_resume(evutil_socket_t fd, short what, void *arg)
@@ -75,6 +76,10 @@ pause_accepting(struct http_server *s, int listen_fd)
 		(void)event_del(s->listeners[i]->ev);
 	const struct timeval pause = {0, ACCEPT_PAUSE_MS * 1000};
 	(void)evtimer_add(s->resume, &pause);
+	int64_t now = clock_mono_ms();
+	if (s->warned_ms != 0 && now - s->warned_ms < WARN_EVERY_MS)
+		return;
+	s->warned_ms = now;
 	log_warn("out of descriptors: not accepting connections for a moment",
 	    LOG_INT("connections", s->conn_count));
 }
