@@ -285,7 +285,7 @@ run(void *arg)
  */
 
 enum err_code
-work_start(struct board_slot *slot, int wake_fd, struct work **ret, struct err *reterr)
+work_begin(struct board_slot *slot, int wake_fd, struct work **ret, struct err *reterr)
 {
 	struct work *w = MEM_NEW(struct work);
 	w->slot = slot;

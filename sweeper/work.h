@@ -23,7 +23,7 @@ struct work_settings { /* copied */
 
 /* Idle until the first settings. wake_fd (borrowed): a byte is written there when work_take has
  * something new. slot is borrowed. */
-MUST_CHECK enum err_code work_start(
+MUST_CHECK enum err_code work_begin(
     struct board_slot *slot, int wake_fd, struct work **ret, struct err *reterr);
 void work_set(struct work *w, const struct work_settings *s);
 /* Drain what the spools hold, then end: work_take says when. */
