@@ -11,13 +11,13 @@
 #include "ipc/role.h"
 #include "ipc/secrets.h"
 #include "ipc/snapshot.h"
-#include "sweeper/work.h"
+#include "sweeper/sweep_thread.h"
 
 #define FLUSH_MS 1000
 
 struct sweeper {
 	struct role_env env;
-	struct work *work;
+	struct sweep_thread *work;
 	struct event *on_wake;
 	int wake[2];
 	struct snapshot *policy;
@@ -32,14 +32,14 @@ use_settings(struct sweeper *s)
 	if (s->policy == NULL || s->secrets == NULL)
 		return;
 	const struct snap_settings *c = &snapshot_policy(s->policy)->settings;
-	struct work_settings w = {
+	struct sweep_settings w = {
 	    .database_url = secrets_get(s->secrets, STR("database_url")),
 	    .state_dir = snapshot_str(s->policy, c->state_dir),
 	    .files_backend = snapshot_str(s->policy, c->files_backend),
 	    .files_local_dir = snapshot_str(s->policy, c->files_local_dir),
 	    .files_sweep_interval_s = c->files_enabled ? c->files_sweep_interval_s : 0,
 	};
-	work_set(s->work, &w);
+	sweep_thread_set(s->work, &w);
 }
 
 static void
@@ -93,7 +93,7 @@ on_msg(struct chan *c, struct msg *m, void *arg)
 	} else if (m->type == MSG_DRAIN && !s->is_draining) {
 		s->is_draining = true;
 		role_draining(&s->env);
-		work_finish(s->work);
+		sweep_thread_finish(s->work);
 	}
 }
 
@@ -107,7 +107,7 @@ on_wake(evutil_socket_t fd, short what, void *arg)
 		;
 	struct store_generation g;
 	bool has_ended = false;
-	if (work_take(s->work, &g, &has_ended)) {
+	if (sweep_thread_take(s->work, &g, &has_ended)) {
 		struct buf b = BUF_INIT(64);
 		publish_ask_encode(
 		    &b, &(struct publish_ask){SEG_BOTH, (uint64_t)g.policy, (uint64_t)g.keys});
@@ -126,7 +126,7 @@ start(struct sweeper *s, struct err *reterr)
 	s->on_wake = event_new(s->env.base, s->wake[0], EV_READ | EV_PERSIST, on_wake, s);
 	if (s->on_wake == NULL || event_add(s->on_wake, NULL) != 0)
 		return err_set(reterr, ERR_INTERNAL, "events");
-	return work_begin(s->env.slot, s->wake[1], &s->work, reterr);
+	return sweep_thread_start(s->env.slot, s->wake[1], &s->work, reterr);
 }
 
 int
@@ -145,7 +145,7 @@ sweeper_main(int argc, char **argv)
 	}
 	if (s.is_orphan) /* without waiting for what the thread is doing: all of it is repeatable */
 		_exit(1);
-	work_stop(&s.work);
+	sweep_thread_stop(&s.work);
 	if (s.on_wake != NULL)
 		event_free(s.on_wake);
 	if (rc == ERR_OK)

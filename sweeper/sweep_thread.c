@@ -1,4 +1,4 @@
-#include "sweeper/work.h"
+#include "sweeper/sweep_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct settings {
 	uint32_t files_sweep_interval_s;
 };
 
-struct work {
+struct sweep_thread {
 	struct board_slot *slot;
 	int wake_fd;
 	pthread_t thread;
@@ -46,7 +46,7 @@ struct work {
 };
 
 static void
-poke(struct work *w)
+poke(struct sweep_thread *w)
 {
 	while (write(w->wake_fd, "", 1) < 0 && errno == EINTR)
 		; /* a full pipe wakes as well */
@@ -57,7 +57,7 @@ poke(struct work *w)
 
 /* Says once that the database is away, and once that it is back. */
 static void
-note_database(struct work *w, enum err_code rc, const struct err *err)
+note_database(struct sweep_thread *w, enum err_code rc, const struct err *err)
 {
 	if (rc != ERR_OK && !w->is_away)
 		log_warn("the database is away; usage waits in the spool", LOG_ERR(err));
@@ -67,7 +67,7 @@ note_database(struct work *w, enum err_code rc, const struct err *err)
 }
 
 static enum err_code
-open_database(struct work *w, struct err *reterr)
+open_database(struct sweep_thread *w, struct err *reterr)
 {
 	if (w->db != NULL)
 		return ERR_OK;
@@ -75,7 +75,7 @@ open_database(struct work *w, struct err *reterr)
 }
 
 static bool
-drain(struct work *w, uint64_t *ret_left)
+drain(struct sweep_thread *w, uint64_t *ret_left)
 {
 	struct sweep_usage sum = {.refused = 0};
 	struct err err = {0};
@@ -98,7 +98,7 @@ drain(struct work *w, uint64_t *ret_left)
 }
 
 static bool
-poll_generation(struct work *w)
+poll_generation(struct sweep_thread *w)
 {
 	struct store_generation g;
 	struct err err = {0};
@@ -120,7 +120,7 @@ poll_generation(struct work *w)
 }
 
 static bool
-open_blobs(struct work *w)
+open_blobs(struct sweep_thread *w)
 {
 	struct err err = {0};
 	if (w->blobs != NULL || !w->now.blobs_are_local)
@@ -132,7 +132,7 @@ open_blobs(struct work *w)
 }
 
 static bool
-sweep_dead_files(struct work *w)
+sweep_dead_files(struct sweep_thread *w)
 {
 	struct sweep_sum sum = {0};
 	struct err err = {0};
@@ -152,7 +152,7 @@ sweep_dead_files(struct work *w)
 }
 
 static bool
-sweep_temps(struct work *w)
+sweep_temps(struct sweep_thread *w)
 {
 	uint64_t n = 0;
 	struct err err = {0};
@@ -167,7 +167,7 @@ sweep_temps(struct work *w)
 }
 
 static void
-apply(struct work *w, const struct settings *s)
+apply(struct sweep_thread *w, const struct settings *s)
 {
 	struct err err = {0};
 	if (strcmp(s->database_url, w->now.database_url) != 0) {
@@ -186,7 +186,7 @@ apply(struct work *w, const struct settings *s)
 }
 
 static void
-run_due(struct work *w)
+run_due(struct sweep_thread *w)
 {
 	uint64_t left;
 	for (int t = 0; t < SWEEP_TASK_MAX; t++) {
@@ -224,7 +224,7 @@ deadline_in(int64_t ms, struct timespec *ret)
 
 /* The workers are gone by now; without a database the spool stays for the next start. */
 static void
-drain_all(struct work *w)
+drain_all(struct sweep_thread *w)
 {
 	uint64_t left = 1;
 	for (int i = 0; w->is_set && i < FINAL_PASSES && drain(w, &left) && left > 0; i++) {
@@ -238,7 +238,7 @@ drain_all(struct work *w)
 
 /* Waits for something to do; false: end. */
 static bool
-wait_for_work(struct work *w, bool *ret_finish)
+wait_for_work(struct sweep_thread *w, bool *ret_finish)
 {
 	struct settings s;
 	struct timespec until;
@@ -266,7 +266,7 @@ wait_for_work(struct work *w, bool *ret_finish)
 static void *
 run(void *arg)
 {
-	struct work *w = arg;
+	struct sweep_thread *w = arg;
 	bool finish = false;
 	while (wait_for_work(w, &finish))
 		run_due(w);
@@ -285,9 +285,10 @@ run(void *arg)
  */
 
 enum err_code
-work_begin(struct board_slot *slot, int wake_fd, struct work **ret, struct err *reterr)
+sweep_thread_start(
+    struct board_slot *slot, int wake_fd, struct sweep_thread **ret, struct err *reterr)
 {
-	struct work *w = MEM_NEW(struct work);
+	struct sweep_thread *w = MEM_NEW(struct sweep_thread);
 	w->slot = slot;
 	w->wake_fd = wake_fd;
 	schedule_init(&w->schedule, clock_mono_ms());
@@ -308,7 +309,7 @@ work_begin(struct board_slot *slot, int wake_fd, struct work **ret, struct err *
 }
 
 void
-work_set(struct work *w, const struct work_settings *s)
+sweep_thread_set(struct sweep_thread *w, const struct sweep_settings *s)
 {
 	struct settings n = {.files_sweep_interval_s = s->files_sweep_interval_s};
 	n.blobs_are_local =
@@ -328,7 +329,7 @@ work_set(struct work *w, const struct work_settings *s)
 }
 
 void
-work_finish(struct work *w)
+sweep_thread_finish(struct sweep_thread *w)
 {
 	(void)pthread_mutex_lock(&w->lock);
 	w->must_finish = true;
@@ -337,7 +338,7 @@ work_finish(struct work *w)
 }
 
 bool
-work_take(struct work *w, struct store_generation *ret, bool *ret_ended)
+sweep_thread_take(struct sweep_thread *w, struct store_generation *ret, bool *ret_ended)
 {
 	(void)pthread_mutex_lock(&w->lock);
 	bool has_found = w->has_found;
@@ -350,9 +351,9 @@ work_take(struct work *w, struct store_generation *ret, bool *ret_ended)
 }
 
 void
-work_stop(struct work **wp)
+sweep_thread_stop(struct sweep_thread **wp)
 {
-	struct work *w = *wp;
+	struct sweep_thread *w = *wp;
 	if (w == NULL)
 		return;
 	*wp = NULL;
