@@ -62,7 +62,19 @@ enum err_code
 store_file_insert(struct db *db, const struct store_file *file, struct err *reterr)
 {
 	struct insert_arg i = {file};
-	return db_unit(db, DB_WRITE, insert_unit, &i, reterr);
+	enum err_code rc = STORE_CHECK(reterr, {"id", file->id, STORE_FILE_ID_MAX_BYTES},
+	    {"user_id", file->user_id, STORE_NAME_MAX_BYTES},
+	    {"workspace_id", file->workspace_id, STORE_ID_MAX_BYTES},
+	    {"filename", file->filename, STORE_FILENAME_MAX_BYTES},
+	    {"mime type", file->mime_type, STORE_NAME_MAX_BYTES},
+	    {"purpose", file->purpose, STORE_NAME_MAX_BYTES},
+	    {"sha256", file->sha256_hex, STORE_ID_MAX_BYTES},
+	    {"storage_ref", file->storage_ref, STORE_NAME_MAX_BYTES},
+	    {"provider", file->provider, STORE_FILE_ID_MAX_BYTES},
+	    {"provider_instance", file->provider_instance, STORE_FILE_ID_MAX_BYTES},
+	    {"provider_container_id", file->provider_container_id, STORE_NAME_MAX_BYTES},
+	    {"metadata", file->metadata_json, STORE_JSON_MAX_BYTES});
+	return rc != ERR_OK ? rc : db_unit(db, DB_WRITE, insert_unit, &i, reterr);
 }
 
 struct get_arg {

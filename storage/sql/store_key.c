@@ -105,7 +105,15 @@ store_key_create(struct db *db, const struct store_key *key, struct store_genera
     struct err *reterr)
 {
 	struct create_arg c = {.key = key};
-	enum err_code rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
+	enum err_code rc = STORE_CHECK(reterr, {"id", key->id, STORE_ID_MAX_BYTES},
+	    {"key hash", key->hash_hex, STORE_ID_MAX_BYTES}, {"key prefix", key->prefix, 32},
+	    {"key_name", key->name, STORE_NAME_MAX_BYTES},
+	    {"user_id", key->user_id, STORE_NAME_MAX_BYTES},
+	    {"workspace_id", key->workspace_id, STORE_ID_MAX_BYTES},
+	    {"allowed_models", key->allowed_models_json, STORE_JSON_MAX_BYTES},
+	    {"metadata", key->metadata_json, STORE_JSON_MAX_BYTES});
+	if (rc == ERR_OK)
+		rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
 	if (rc == ERR_OK && ret_gen != NULL)
 		*ret_gen = c.gen;
 	return rc;

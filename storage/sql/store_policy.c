@@ -58,7 +58,14 @@ store_policy_put(struct db *db, const struct store_policy *policy, struct store_
     struct err *reterr)
 {
 	struct change_arg c = {.policy = policy};
-	enum err_code rc = db_unit(db, DB_WRITE, put_unit, &c, reterr);
+	enum err_code rc =
+	    STORE_CHECK(reterr, {"workspace_id", policy->workspace_id, STORE_ID_MAX_BYTES},
+		{"executor", policy->executor, 16},
+		{"default_purpose_hint", policy->default_purpose_hint, STORE_TEXT_MAX_BYTES},
+		{"image", policy->image, STORE_FILENAME_MAX_BYTES},
+		{"tools", policy->tools_json, STORE_TEXT_MAX_BYTES});
+	if (rc == ERR_OK)
+		rc = db_unit(db, DB_WRITE, put_unit, &c, reterr);
 	if (rc == ERR_OK && ret_gen != NULL)
 		*ret_gen = c.gen;
 	return rc;

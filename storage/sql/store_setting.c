@@ -43,7 +43,12 @@ store_setting_apply(struct db *db, const struct store_setting *changes, size_t n
     struct store_generation *ret_gen, struct err *reterr)
 {
 	struct apply_arg p = {.changes = changes, .n = n};
-	enum err_code rc = db_unit(db, DB_WRITE, apply_unit, &p, reterr);
+	enum err_code rc = ERR_OK;
+	for (size_t i = 0; rc == ERR_OK && i < n; i++)
+		rc = STORE_CHECK(reterr, {"setting", changes[i].key, STORE_FILE_ID_MAX_BYTES},
+		    {"value", changes[i].value, STORE_TEXT_MAX_BYTES});
+	if (rc == ERR_OK)
+		rc = db_unit(db, DB_WRITE, apply_unit, &p, reterr);
 	if (rc == ERR_OK && ret_gen != NULL)
 		*ret_gen = p.gen;
 	return rc;

@@ -62,7 +62,10 @@ store_user_create(struct db *db, const struct store_user *user, struct store_gen
     struct err *reterr)
 {
 	struct create_arg c = {.user = user};
-	enum err_code rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
+	enum err_code rc = STORE_CHECK(reterr, {"user_id", user->id, STORE_NAME_MAX_BYTES},
+	    {"alias", user->alias, STORE_NAME_MAX_BYTES});
+	if (rc == ERR_OK)
+		rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
 	if (rc == ERR_OK && ret_gen != NULL)
 		*ret_gen = c.gen;
 	return rc;

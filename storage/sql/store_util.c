@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define FIRST_ITEMS 16u
 
 struct str
@@ -29,4 +31,17 @@ store_check_arena(const struct arena *a, struct err *reterr)
 	return arena_overflowed(a)
 		   ? err_set(reterr, ERR_NOMEM, "database: the result is over the memory limit")
 		   : ERR_OK;
+}
+
+enum err_code
+store_check_values(const struct store_value *v, size_t n, struct err *reterr)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].value.len > v[i].max_bytes)
+			return err_set(reterr, ERR_INPUT, "%s is longer than %zu bytes", v[i].name,
+			    v[i].max_bytes);
+		if (!utf8_valid(v[i].value))
+			return err_set(reterr, ERR_INPUT, "%s is not valid UTF-8", v[i].name);
+	}
+	return ERR_OK;
 }

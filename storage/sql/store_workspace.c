@@ -34,7 +34,10 @@ store_workspace_create(struct db *db, const struct store_workspace *ws,
     struct store_generation *ret_gen, struct err *reterr)
 {
 	struct change_arg c = {.ws = ws};
-	enum err_code rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
+	enum err_code rc = STORE_CHECK(
+	    reterr, {"id", ws->id, STORE_ID_MAX_BYTES}, {"name", ws->name, STORE_NAME_MAX_BYTES});
+	if (rc == ERR_OK)
+		rc = db_unit(db, DB_WRITE, create_unit, &c, reterr);
 	if (rc == ERR_OK && ret_gen != NULL)
 		*ret_gen = c.gen;
 	return rc;

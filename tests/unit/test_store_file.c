@@ -259,8 +259,6 @@ Test(store_file, walks_hundreds_page_by_page, .timeout = 60)
 static void
 refused(struct dbfix *f)
 {
-	if (f->kind == DB_SQLITE)
-		return; /* has no lengths */
 	struct err err = {0};
 	static char name[600];
 	memset(name, 'x', sizeof(name));
