@@ -1,6 +1,146 @@
+/* abuse.c - code that uses up what it can get */
+#include <string.h>
+
+#include "base/clock.h"
 #include "tests/probes/probe.h"
+
+static struct probe_result r;
+
+static void
+run(struct probe_host *h, struct code_session *s, const char *name, const char *code,
+    uint32_t timeout_ms)
+{
+	probe_name(name);
+	probe_exec(h, s, code, timeout_ms, &r);
+	EXPECT(!r.failed, "%s", r.why);
+}
+
+static void
+alive(struct probe_host *h, struct code_session *s)
+{
+	static struct probe_result again;
+	probe_exec(h, s, "import os\nprint(len([p for p in os.listdir('/proc') if p.isdigit()]))",
+	    0, &again);
+	EXPECT(!again.failed && strcmp(again.out, "2\n") == 0, "%s%s%s", again.why, again.out,
+	    again.err);
+}
+
+static void
+processes(struct probe_host *h, struct code_session *s)
+{
+	run(h, s, "a fork bomb meets the limit and nothing of it stays",
+	    "import os, time\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n"
+	    "            time.sleep(100)\n        n += 1\nexcept OSError as e: print(n < 64, "
+	    "e.errno)",
+	    5000);
+	EXPECT(strcmp(r.out, "True 11\n") == 0, "%s %s", r.out, r.err);
+	alive(h, s);
+	run(h, s, "a fork bomb that forks on dies at the limit of time",
+	    "import os\nwhile True:\n    try: os.fork()\n    except BaseException: pass", 1500);
+	EXPECT(r.timed_out && r.exec_ms < 8000, "%d %u", r.timed_out, r.exec_ms);
+	alive(h, s);
+	run(h, s, "a daemon does not outlive its call",
+	    "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+	    "        while True:\n            open('/tmp/beat', 'a').write('x'); time.sleep(0.01)\n"
+	    "    os._exit(0)\ntime.sleep(0.2)",
+	    5000);
+	alive(h, s);
+	run(h, s, "and really does nothing more",
+	    "import os, time\na = os.path.getsize('/tmp/beat')\ntime.sleep(0.2)\n"
+	    "print(a == os.path.getsize('/tmp/beat'))",
+	    5000);
+	EXPECT(strcmp(r.out, "True\n") == 0, "%s %s", r.out, r.err);
+	run(h, s, "processes that wake each other up die too",
+	    "import os, signal\nfor i in range(20):\n    if os.fork() == 0:\n"
+	    "        while True:\n            try: os.kill(-1, signal.SIGCONT)\n"
+	    "            except BaseException: pass\n",
+	    5000);
+	alive(h, s);
+	run(h, s, "a hidden process dies too",
+	    "import os, ctypes\nif os.fork() == 0:\n    ctypes.CDLL(None).prctl(4, 0)\n"
+	    "    while True: pass",
+	    5000);
+	alive(h, s);
+	run(h, s, "kill -9 -1 ends the interpreter, not the session",
+	    "import os\nif os.fork() == 0: os.kill(-1, 9)\nimport time; time.sleep(5)", 5000);
+	EXPECT(r.died, "%s", r.out);
+	alive(h, s);
+	run(h, s, "the first process cannot be killed",
+	    "import os\nfor g in (9, 15, 11, 19, 1): os.kill(1, g)\nprint('ok')", 5000);
+	EXPECT(strcmp(r.out, "ok\n") == 0 && !r.died, "%s %s", r.out, r.err);
+	run(h, s, "a stopped interpreter ends at the limit",
+	    "import os\nif os.fork() == 0:\n    os.kill(os.getppid(), 19)\n    os._exit(0)\n"
+	    "import time; time.sleep(60)",
+	    700);
+	EXPECT(r.timed_out && r.exec_ms < 5000, "%d %u", r.timed_out, r.exec_ms);
+	alive(h, s);
+}
+
+static void
+memory_and_disk(struct probe_host *h, struct code_session *s)
+{
+	run(h, s, "a memory bomb is a MemoryError",
+	    "a = []\nwhile True: a.append(bytearray(1 << 26))", 20000);
+	EXPECT(strstr(r.err, "MemoryError") != NULL || r.died, "%s", r.err);
+	run(h, s, "memory is given back", "a = None", 5000);
+	run(h, s, "a full disk is ENOSPC",
+	    "n = 0\ntry:\n    for i in range(3):\n        with open('/tmp/big%d' % i, 'wb') as f:\n"
+	    "            for k in range(100): f.write(bytes(1 << 20)); n += 1\n"
+	    "except OSError as e: print(e.errno, 100 < n < 129)",
+	    20000);
+	EXPECT(strcmp(r.out, "28 True\n") == 0, "%s %s", r.out, r.err);
+	run(h, s, "and can be emptied",
+	    "import os, glob\nfor f in glob.glob('/tmp/big*'): os.unlink(f)\nopen('t', "
+	    "'w').write('x')",
+	    5000);
+	EXPECT(strcmp(r.out, "1\n") == 0, "%s %s", r.out, r.err);
+	run(h, s, "inodes are bounded",
+	    "import os\nn = 0\nos.mkdir('/tmp/many')\ntry:\n    while True: open('/tmp/many/%d' % "
+	    "n, 'w').close(); n += 1\n"
+	    "except OSError as e: print(e.errno, n < 4096)\nimport shutil; "
+	    "shutil.rmtree('/tmp/many')",
+	    20000);
+	EXPECT(strcmp(r.out, "28 True\n") == 0, "%s %s", r.out, r.err);
+	run(h, s, "a giant file is EFBIG",
+	    "import os\nf = open('/tmp/giant', 'wb')\ntry: f.truncate(1 << 40)\nexcept OSError as "
+	    "e: print(e.errno)\n"
+	    "try: os.posix_fallocate(f.fileno(), 0, 10 << 30)\nexcept OSError as e: print(e.errno)",
+	    5000);
+	EXPECT(strcmp(r.out, "27\n27\n") == 0, "%s %s", r.out, r.err);
+}
+
+static void
+output(struct probe_host *h, struct code_session *s)
+{
+	run(h, s, "much output is cut and counted",
+	    "import sys\nsys.stdout.write('x' * 5000000)\nsys.stderr.write('y' * 3000000)\nNone",
+	    20000);
+	EXPECT(r.out_len == 1 << 20 && r.out_total == 5000000 && r.err_total == 3000000,
+	    "%zu %llu %llu", r.out_len, (unsigned long long)r.out_total,
+	    (unsigned long long)r.err_total);
+	EXPECT(r.return_code == 0, "%d", r.return_code);
+	run(h, s, "a flood is ended", "import os\nb = b'x' * (1 << 20)\nwhile True: os.write(1, b)",
+	    60000);
+	EXPECT(r.died && strstr(r.err, "too much output") != NULL, "%d %s", r.died, r.err);
+	EXPECT(r.exec_ms < 50000, "%u", r.exec_ms);
+	alive(h, s);
+	run(h, s, "bytes that are no text come through",
+	    "import os\nos.write(1, bytes(range(256)))\nos.write(2, b'\\xff\\xfe')\nNone", 5000);
+	EXPECT(r.out_len == 256 && r.out_total == 256 && r.err_total == 2, "%zu", r.out_len);
+	run(h, s, "output pipes that were made non-blocking work again",
+	    "import os\nos.set_blocking(1, False)\nos._exit(0)", 5000);
+	run(h, s, "after a fresh start", "print('z' * 200000)", 10000);
+	EXPECT(r.out_total == 200001, "%llu %s", (unsigned long long)r.out_total, r.err);
+}
+
 void
 probes_abuse(struct probe_host *h)
 {
-	(void)h;
+	struct code_session *s = probe_open(h, NULL);
+	if (s == NULL)
+		return;
+	processes(h, s);
+	memory_and_disk(h, s);
+	output(h, s);
+	code_session_close(&s);
 }

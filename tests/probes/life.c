@@ -1,12 +1,292 @@
+/* life.c - who ends with whom, capacity, and how long things take */
+#include <sys/wait.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
 #include "tests/probes/probe.h"
+
+static struct probe_result r;
+
+/* Processes of this host that have the marker in their command line. */
+static unsigned
+count_marked(const char *marker)
+{
+	unsigned n = 0;
+	DIR *d = opendir("/proc");
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		char path[300], text[512];
+		if (e->d_name[0] < '0' || e->d_name[0] > '9')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
+		int fd = fd_open(path, O_RDONLY, 0);
+		ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		fd_close(&fd);
+		for (ssize_t i = 0; i < len; i++)
+			if (text[i] == '\0')
+				text[i] = ' ';
+		text[len > 0 ? len : 0] = '\0';
+		if (strstr(text, marker) != NULL)
+			n++;
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+static bool
+gone_within(const char *marker, int ms)
+{
+	for (int64_t end = clock_mono_ms() + ms; clock_mono_ms() < end; (void)usleep(10000))
+		if (count_marked(marker) == 0)
+			return true;
+	return false;
+}
+
+static bool done_may_come;
+
+static void
+on_never(void *arg, const struct code_result *c)
+{
+	(void)arg, (void)c;
+	EXPECT(done_may_come, "done of a closed session");
+}
+
+/* Starts `sleep MARKER` in a session and leaves it running. */
+static struct code_session *
+start_marked(struct probe_host *h, const char *marker)
+{
+	static const struct code_run_ops ops = {NULL, NULL, NULL, on_never};
+	char code[128];
+	struct code_session *s = probe_open(h, NULL);
+	if (s == NULL)
+		return NULL;
+	(void)snprintf(
+	    code, sizeof(code), "import subprocess\nsubprocess.run(['sleep', '%s'])", marker);
+	code_session_exec(s, CODE_PYTHON, str_c(code), 60000, &ops, NULL);
+	for (int i = 0; i < 100 && count_marked(marker) == 0; i++)
+		probe_turn(h, 30);
+	EXPECT(count_marked(marker) > 0, "it did not start");
+	return s;
+}
+
+static void
+closing(struct probe_host *h)
+{
+	probe_name("closing a session ends what runs in it");
+	struct code_session *s = start_marked(h, "4711.1");
+	code_session_close(&s);
+	EXPECT(gone_within("4711.1", 2000), "still there");
+
+	probe_name("a worker that dies takes its sessions along");
+	s = start_marked(h, "4711.2");
+	int pair[2];
+	if (fd_socketpair_seqpacket(pair, true))
+		code_backend_attach(h->backend, pair[0]); /* closes the worker's end */
+	EXPECT(gone_within("4711.2", 2000), "still there");
+	fd_close(&pair[1]);
+	done_may_come = true;
+	code_session_close(&s);
+}
+
+static void
+on_open_count(struct code_session *s, const struct err *e, void *arg)
+{
+	struct code_session **p = arg;
+	(void)e;
+	*p = s;
+}
+
+struct busy {
+	enum err_code code;
+	bool is_done;
+};
+
+static void
+on_open_busy(struct code_session *s, const struct err *e, void *arg)
+{
+	struct busy *b = arg;
+	b->is_done = true;
+	b->code = e != NULL ? e->code : ERR_OK;
+	code_session_close(&s);
+}
+
+static void
+capacity(struct probe_host *h)
+{
+	probe_name("at capacity an open waits, then is refused; a free one serves it");
+	struct code_session *held[4] = {NULL};
+	struct busy b = {0}, c = {0};
+	for (size_t i = 0; i < 4; i++) {
+		(void)code_session_open(h->backend, STR("w"), 5000, on_open_count, &held[i]);
+		while (held[i] == NULL)
+			(void)event_base_loop(h->base, EVLOOP_ONCE);
+	}
+	int64_t start = clock_mono_ms();
+	(void)code_session_open(h->backend, STR("w"), 300, on_open_busy, &b);
+	while (!b.is_done)
+		(void)event_base_loop(h->base, EVLOOP_ONCE);
+	int64_t took = clock_mono_ms() - start;
+	EXPECT(b.code == ERR_BUSY && took >= 290 && took < 2500, "%d %lld", (int)b.code,
+	    (long long)took);
+	(void)code_session_open(h->backend, STR("w"), 5000, on_open_busy, &c);
+	struct code_open *o = code_session_open(h->backend, STR("w"), 5000, on_open_busy, &b);
+	probe_turn(h, 50);
+	EXPECT(!c.is_done, "%d", (int)c.code);
+	code_open_cancel(&o);
+	code_session_close(&held[0]);
+	while (!c.is_done)
+		(void)event_base_loop(h->base, EVLOOP_ONCE);
+	EXPECT(c.code == ERR_OK, "%d", (int)c.code);
+	for (size_t i = 1; i < 4; i++)
+		code_session_close(&held[i]);
+}
+
+static void
+killed_spawner(const char *init_path, const struct sandbox_settings *set)
+{
+	struct probe_host h;
+	probe_name("kill -9 of the spawner leaves no process");
+	if (!EXPECT(probe_start(&h, init_path, set), "no start"))
+		return;
+	struct code_session *s = start_marked(&h, "4711.3");
+	(void)kill(h.spawner, SIGKILL);
+	EXPECT(gone_within("4711.3", 2000), "still there");
+	probe_exec(&h, s, "1", 1000, &r);
+	EXPECT(r.failed, "a dead session answered");
+	struct str why;
+	EXPECT(!code_backend_ready(h.backend, &why) && why.len > 0, "ready without a spawner");
+	code_session_close(&s);
+	probe_stop(&h);
+}
+
+static void
+killed_master(const char *init_path, const struct sandbox_settings *set)
+{
+	probe_name("kill -9 of the master leaves no process");
+	int ready[2];
+	if (!fd_pipe(ready, false))
+		return;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct probe_host h;
+		if (probe_start(&h, init_path, set) && start_marked(&h, "4711.4") != NULL)
+			(void)!write(ready[1], "r", 1);
+		for (;;)
+			pause();
+	}
+	char c;
+	fd_close(&ready[1]);
+	EXPECT(read(ready[0], &c, 1) == 1, "not started");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	EXPECT(gone_within("4711.4", 2000), "still there");
+	fd_close(&ready[0]);
+}
+
+static void
+refusals(const char *init_path, const struct sandbox_settings *set)
+{
+	struct probe_host h;
+	struct sandbox_settings s = *set;
+	(void)str_copy(s.python, sizeof(s.python), STR("/usr/bin/no-such-python"));
+	probe_name("without an interpreter every lease is refused by name");
+	if (EXPECT(probe_start(&h, init_path, &s), "no start")) {
+		struct err e = {0};
+		struct code_session *none = probe_open(&h, &e);
+		struct str why;
+		EXPECT(none == NULL && e.code == ERR_UNSUPPORTED, "%d", (int)e.code);
+		EXPECT(strstr(e.msg, "layer=interpreter errno=ENOENT") != NULL, "%s", e.msg);
+		EXPECT(!code_backend_ready(h.backend, &why), "ready");
+		probe_stop(&h);
+	}
+}
+
 void
 probes_life(struct probe_host *h, const char *init_path)
 {
-	(void)h;
-	(void)init_path;
+	struct sandbox_settings set;
+	int before = fd_count_open();
+	sandbox_settings_default(&set);
+	set.log_json = 0;
+	set.max_sessions = 4;
+	if (geteuid() == 0)
+		set.uid_base = 0x20000000;
+	if (!probe_start(h, init_path, &set))
+		return;
+	capacity(h);
+	closing(h);
+	probe_stop(h);
+	killed_spawner(init_path, &set);
+	killed_master(init_path, &set);
+	refusals(init_path, &set);
+	probe_name("no descriptor is left behind");
+	EXPECT(fd_count_open() == before, "%d, %d before", fd_count_open(), before);
 }
+
+/* --- figures
+ * --------------------------------------------------------------------------------------- */
+static int
+cmp_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static void
+print_times(const char *what, int64_t *us, size_t n)
+{
+	qsort(us, n, sizeof(us[0]), cmp_i64);
+	(void)printf("measured  %-34s p50 %6.2f ms  p90 %6.2f  max %6.2f  n=%zu\n", what,
+	    (double)us[n / 2] / 1e3, (double)us[n * 9 / 10] / 1e3, (double)us[n - 1] / 1e3, n);
+}
+
 void
 probes_measure(struct probe_host *h)
 {
-	(void)h;
+	enum { OPENS = 30, CALLS = 100 };
+	int64_t pool[OPENS], cold[OPENS], first[OPENS], call[CALLS];
+	size_t colds = 0;
+	for (size_t i = 0; i < OPENS; i++) {
+		probe_turn(h, 200); /* the pool fills */
+		int64_t t0 = clock_mono_us();
+		struct code_session *s = probe_open(h, NULL);
+		int64_t t1 = clock_mono_us();
+		probe_exec(h, s, "print(1)", 0, &r);
+		pool[i] = t1 - t0;
+		first[i] = clock_mono_us() - t1;
+		code_session_close(&s);
+	}
+	struct code_session *held[8] = {NULL};
+	while (colds < OPENS) {
+		/* Two are warm; what comes after them is made now. */
+		for (size_t k = 0; k < 6; k++) {
+			int64_t t0 = clock_mono_us();
+			held[k] = probe_open(h, NULL);
+			if (k >= 3 && colds < OPENS)
+				cold[colds++] = clock_mono_us() - t0;
+		}
+		for (size_t k = 0; k < 6; k++)
+			code_session_close(&held[k]);
+		probe_turn(h, 100);
+	}
+	struct code_session *s = probe_open(h, NULL);
+	for (size_t i = 0; i < CALLS; i++) {
+		int64_t t0 = clock_mono_us();
+		probe_exec(h, s, "print(1)", 0, &r);
+		call[i] = clock_mono_us() - t0;
+	}
+	code_session_close(&s);
+	print_times("session open, pool filled", pool, OPENS);
+	print_times("session open, made for the request", cold, OPENS);
+	print_times("print(1), first call", first, OPENS);
+	print_times("print(1), later calls", call, CALLS);
 }

@@ -39,7 +39,7 @@ static const struct {
     {"os._exit is a death", "import os\nos._exit(9)", "", "variables are lost", 9, true, false, 0},
     {"a crash is a death", "import ctypes\nctypes.string_at(0)", "", "variables are lost", 139,
 	true, false, 0},
-    {"closing the request socket is a death", "import os\nos.close(3)\nprint('x')", "x\n",
+    {"closing the request socket is a death", "import os\nprint('x')\nos.close(3)", "x\n",
 	"variables are lost", -1, true, false, 0},
     {"garbage on the request socket is a death",
 	"import os, time\nos.write(3, b'A' * 64)\ntime.sleep(5)", "", "variables are lost", -1,
