@@ -119,8 +119,10 @@ http_client_free(struct http_client **cp)
 	CHECK(c->depth == 0);
 	*cp = NULL;
 	struct http_call *call;
-	while ((call = TAILQ_FIRST(&c->calls)) != NULL)
+	while ((call = TAILQ_FIRST(&c->calls)) != NULL) {
+		CHECK(!call->is_finishing); /* not from a callback */
 		call_destroy(call);
+	}
 	(void)curl_multi_cleanup(c->multi);
 	(void)evtimer_del(&c->timer);
 	mem_free(c);

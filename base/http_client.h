@@ -50,14 +50,15 @@ struct http_call_ops {
 	 * bytes come again after http_call_resume(). */
 	bool (*on_data)(void *arg, struct http_call *c, struct str bytes);
 	/* Exactly once, last; never after http_call_cancel. err is NULL when the whole answer
-	 * arrived: ERR_TIMEOUT, ERR_UPSTREAM (refused, reset, TLS, name) otherwise. The call is
-	 * freed after return. */
+	 * arrived: ERR_TIMEOUT, ERR_UPSTREAM (refused, reset, TLS, name), ERR_INPUT (read_body said
+	 * -1) otherwise. The text names host and port, never the path. The call is freed after
+	 * return. */
 	void (*on_done)(void *arg, struct http_call *c, const struct err *err);
 };
 
 MUST_CHECK enum err_code http_client_new(
     struct event_base *base, struct http_client **ret, struct err *reterr);
-void http_client_free(struct http_client **c); /* cancels what runs */
+void http_client_free(struct http_client **c); /* cancels what runs; not inside callbacks */
 /* No callback runs before it returns. ops and arg are borrowed until on_done or cancel. */
 MUST_CHECK enum err_code http_call_start(struct http_client *c, const struct http_call_spec *spec,
     const struct http_call_ops *ops, void *arg, struct http_call **ret, struct err *reterr);

@@ -21,13 +21,18 @@ struct rig_stats { /* shared with the server's process */
 
 struct rig {
 	pid_t pid;
-	int port;       /* with TLS when asked for */
-	int plain_port; /* a second listener, never with TLS */
+	int port;         /* with TLS when asked for */
+	int plain_port;   /* a second listener, never with TLS */
+	char ca_path[32]; /* with TLS: a file with its certificate */
 	struct rig_stats *stats;
 };
 
-/* Defaults when cfg is NULL. Routes: see on_request in http_rig.c. */
+/* Defaults when cfg is NULL. Routes: see http_rig_server.c. */
 void rig_start(struct rig *r, const struct http_server_config *cfg, bool tls);
+/* The whole life of the server, in the child; its exit code. */
+struct ssl_ctx_st;
+int rig_serve(const int listen_fds[2], const struct http_server_config *cfg, struct ssl_ctx_st *ctx,
+    struct rig_stats *stats);
 void rig_stop(struct rig *r); /* fails the test when the server crashed or leaked a connection */
 void rig_signal(const struct rig *r, int sig); /* SIGTERM: drain */
 long rig_rss_kb(const struct rig *r);

@@ -195,7 +195,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 		/* A client that closes its sending side while it waits is taken to have left. One
 		 * whose whole answer is on its way still gets it; TLS cannot send after that. */
 		bool is_answered = c->x != NULL && c->x->reply == HTTP_REPLY_ENDED;
-		c->is_eof = true;
+		c->is_eof = c->close_after = true;
 		if (!(what & BEV_EVENT_EOF) || !is_answered || c->tls != NULL)
 			c->is_gone = true;
 	}

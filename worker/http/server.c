@@ -99,10 +99,10 @@ accept_some(struct http_listener *l, unsigned max)
 			   errno == ENOMEM) {
 			pause_accepting(l->server, l->fd);
 			return false;
-		} else if (errno == EAGAIN || errno == EINVAL || errno == EBADF) {
-			return false;
+		} else if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO) {
+			return false; /* empty, or nothing that a retry now would mend */
 		}
-		/* else the client left while it waited: the next one */
+		/* else that client left while it waited: the next one */
 	}
 	return true;
 }
