@@ -190,16 +190,19 @@ set_signals(void)
 }
 
 void
-role_set_title(int argc, char **argv, const char *title)
+role_set_title(int argc, char **argv, size_t spare, const char *title)
 {
 	if (argc <= 0)
 		return;
-	/* The kernel shows the bytes from the first argument to the end of the last. */
+	/* The kernel shows the bytes from the first argument to the end of the last; a title that
+	 * overwrites the last one's NUL is shown to its own NUL. */
 	char *start = argv[0], *end = argv[0];
 	for (int i = 0; i < argc && argv[i] == end; i++)
 		end = argv[i] + strlen(argv[i]) + 1;
-	size_t room = (size_t)(end - start);
+	size_t room = (size_t)(end - start), need = strlen(title) + 1;
 	memset(start, 0, room);
+	if (need > room)
+		room = need - room <= spare ? need : room + spare;
 	(void)snprintf(start, room, "%s", title);
 	(void)prctl(PR_SET_NAME, "otari");
 }
@@ -313,7 +316,7 @@ role_start(
 	(void)snprintf(title, sizeof(title), "otari: %s", proc);
 	log_setup(FD_LOG, a.log_json, a.log_level, proc);
 	rc = take_fds(env->role, reterr);
-	role_set_title(argc, argv, title);
+	role_set_title(argc, argv, 0, title);
 	set_signals();
 	raise_fd_limit();
 	if (rc == ERR_OK)

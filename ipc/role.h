@@ -10,6 +10,7 @@
 #define OTARI_IPC_ROLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -42,8 +43,9 @@ MUST_CHECK enum err_code role_start(int argc, char **argv, chan_on_msg *on_msg, 
 void role_ready(struct role_env *env);
 void role_draining(struct role_env *env); /* shown on the board */
 void role_done(struct role_env *env);     /* frees what role_start made */
-/* Shows "otari: worker 1" in the process list, in place of the arguments. argv is overwritten. */
-void role_set_title(int argc, char **argv, const char *title);
+/* Shows "otari: worker 1" in the process list, in place of the arguments. argv is overwritten, and
+ * after it up to spare bytes, which the caller knows to be free (of a wiped environment). */
+void role_set_title(int argc, char **argv, size_t spare, const char *title);
 const char *role_name(enum role r);
 
 #endif

@@ -11,6 +11,7 @@
 
 static char *kept[KEPT_MAX + 1];
 static char *notify_socket;
+static size_t spare_bytes;
 
 static bool
 is_for_children(struct str entry)
@@ -47,11 +48,24 @@ environment_take(int *ret_fd, struct err *reterr)
 		fd_close(&fd);
 		return rc;
 	}
-	for (char **e = environ; *e != NULL; e++)
-		mem_wipe(*e, strlen(*e));
+	char *next = *environ;
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strlen(*e);
+		if (*e == next) {
+			next += len + 1;
+			spare_bytes += len + 1;
+		}
+		mem_wipe(*e, len);
+	}
 	environ = kept;
 	*ret_fd = fd;
 	return ERR_OK;
+}
+
+size_t
+environment_spare_bytes(void)
+{
+	return spare_bytes;
 }
 
 char *const *

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ipc/board.h"
+#include "ipc/role.h"
 #include "master/control.h"
 #include "master/detach.h"
 #include "master/dispatch.h"
@@ -319,6 +320,7 @@ open_all(struct master *m, struct err *reterr)
 		rc = environment_take(&m->environ_fd, reterr);
 	if (rc != ERR_OK)
 		return rc;
+	role_set_title(m->opt.argc, m->opt.argv, environment_spare_bytes(), "otari: master");
 	m->base = event_base_new();
 	struct timeval every = {0, TICK_MS * 1000};
 	if (m->base != NULL)

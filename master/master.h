@@ -39,6 +39,8 @@ enum master_phase {
 struct master_options {
 	const char *conf_path; /* absolute */
 	bool foreground;
+	int argc; /* where the title goes */
+	char **argv;
 };
 
 #define MASTER_SIGNALS 8
