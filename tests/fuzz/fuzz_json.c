@@ -1,6 +1,6 @@
 /* The span reader against Jansson. What we accept it accepts, but for the known differences:
  * numbers that do not fit, lone surrogates, NUL escapes in keys. What it accepts we accept, but for
- * depth. */
+ * depth and for a NUL byte behind the value, which it takes for the end of the text. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		walk(a, v, 0);
 		CHECK(j != NULL || known_difference(theirs.text));
 	} else {
-		CHECK(j == NULL || strstr(ours.msg, "too deep") != NULL);
+		CHECK(j == NULL || strstr(ours.msg, "too deep") != NULL ||
+		      memchr(data, 0, size) != NULL);
 	}
 	json_decref(j);
 	arena_free(&a);
