@@ -67,7 +67,9 @@ struct message {
 	enum message_role role;
 	struct message *next;
 	struct part *parts;
-	struct str raw; /* whole message as sent when no part of it was changed, else STR_NULL */
+	struct part *tail; /* message_add's hint; may be behind the true end, NULL after parts were
+			      removed */
+	struct str raw;    /* whole message as sent when no part of it was changed, else STR_NULL */
 	enum wire raw_wire;
 	struct str name; /* Chat's participant name */
 };
@@ -119,7 +121,7 @@ struct output_format {
 	int strict;
 };
 
-struct field { /* a top-level member that has no canonical meaning */
+struct field { /* a top-level member that the writer of the same wire puts back as it was sent */
 	struct field *next;
 	struct str key, raw;
 };
@@ -149,7 +151,7 @@ struct conversation {
 	struct str budget_raw;   /* its budget_tokens */
 	struct str user;         /* Chat/Responses user, Messages metadata.user_id */
 	struct str metadata_raw, service_tier_raw;
-	struct field *extra; /* in the order sent */
+	struct field *extra, *extra_tail; /* in the order sent */
 	struct dropped *dropped;
 	/* gateway-only members, never forwarded */
 	uint32_t max_tool_iterations; /* 0: not said */

@@ -1,0 +1,90 @@
+#include "worker/dialect/conversation.h"
+
+#include "worker/dialect/turn_event.h"
+
+#define DROPPED_MAX 64u /* names; it ends up in a response header */
+
+struct message *
+conversation_add(struct conversation *c, enum message_role role)
+{
+	struct message *m = ARENA_NEW(c->arena, struct message);
+	if (m == NULL)
+		return NULL;
+	m->role = role;
+	m->raw_wire = c->wire;
+	if (c->last != NULL)
+		c->last->next = m;
+	else
+		c->messages = m;
+	c->last = m;
+	return m;
+}
+
+struct part *
+message_add(struct conversation *c, struct message *m, enum part_kind kind)
+{
+	struct part *p = ARENA_NEW(c->arena, struct part);
+	if (p == NULL || m == NULL)
+		return NULL;
+	p->kind = kind;
+	p->raw_wire = c->wire;
+	/* Parts may have been linked by hand, so the hint is only where the search begins. */
+	struct part **end = m->tail != NULL ? &m->tail->next : &m->parts;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = p;
+	m->tail = p;
+	return p;
+}
+
+void
+conversation_drop(struct conversation *c, struct str what)
+{
+	struct dropped **end = &c->dropped;
+	unsigned n = 0;
+	for (; *end != NULL; end = &(*end)->next, n++)
+		if (str_eq((*end)->what, what))
+			return;
+	struct dropped *d = n < DROPPED_MAX ? ARENA_NEW(c->arena, struct dropped) : NULL;
+	if (d == NULL)
+		return;
+	d->what = arena_str(c->arena, what);
+	*end = d;
+}
+
+const char *
+wire_name(enum wire w)
+{
+	switch (w) {
+	case WIRE_CHAT:
+		return "chat";
+	case WIRE_MESSAGES:
+		return "messages";
+	case WIRE_RESPONSES:
+		return "responses";
+	}
+	return "unknown";
+}
+
+static void
+add(int64_t *sum, int64_t n)
+{
+	if (n < 0)
+		return;
+	if (*sum < 0)
+		*sum = 0;
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = INT64_MAX;
+}
+
+void
+token_usage_add(struct token_usage *sum, const struct token_usage *round)
+{
+	add(&sum->input, round->input);
+	add(&sum->output, round->output);
+	add(&sum->cache_read, round->cache_read);
+	add(&sum->cache_write, round->cache_write);
+	add(&sum->reasoning, round->reasoning);
+	if (round->raw.ptr != NULL)
+		sum->raw = round->raw;
+}

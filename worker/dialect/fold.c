@@ -1,0 +1,145 @@
+#include "worker/dialect/fold.h"
+
+#include "base/buf.h"
+
+/* What a call of each kind holds and how its code is fenced (anthropic-wire §5.2). */
+static const struct {
+	const char *name, *member, *language;
+} kinds[] = {
+    {"code_execution", "code", "python"},
+    {"bash_code_execution", "command", "bash"},
+    {"text_editor_code_execution", "command", ""},
+};
+
+static bool
+is_minted(struct str id)
+{
+	return str_starts(id, STR("otari_srvtoolu_")) || str_starts(id, STR("otari_mcptoolu_"));
+}
+
+static enum fold_action
+remember(struct fold *f, struct jval block, struct str id)
+{
+	struct str name = jv_str(f->arena, jv_get(block, "name"));
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		if (!str_eq(name, str_c(kinds[i].name)))
+			continue;
+		struct fold_call *c = ARENA_NEW(f->arena, struct fold_call);
+		if (c == NULL)
+			return FOLD_REMOVE;
+		struct jval input = jv_get(block, "input");
+		c->id = id;
+		c->code = jv_str(f->arena, jv_get(input, kinds[i].member));
+		c->language = str_c(kinds[i].language);
+		if (i == 2) /* the editor: the whole input says what was done */
+			c->code = jv_raw(input);
+		c->next = f->calls;
+		f->calls = c;
+		return FOLD_REMOVE;
+	}
+	return is_minted(id) ? FOLD_REMOVE : FOLD_KEEP;
+}
+
+static const struct fold_call *
+recall(const struct fold *f, struct str id)
+{
+	unsigned n = 0;
+	for (const struct fold_call *c = f->calls; c != NULL && n < FOLD_PENDING_MAX;
+	     c = c->next, n++)
+		if (str_eq(c->id, id))
+			return c;
+	return NULL;
+}
+
+static void
+add_section(struct buf *b, const char *title, struct str text)
+{
+	if (text.len == 0)
+		return;
+	buf_printf(b, "\n%s:\n", title);
+	while (text.len > 0 && text.ptr[text.len - 1] == '\n')
+		text.len--;
+	buf_add(b, text);
+}
+
+static void
+add_files(struct arena *a, struct buf *b, struct jval outputs)
+{
+	struct jiter it = {0};
+	bool any = false;
+	while (jv_next(outputs, &it)) {
+		struct str id = jv_str(a, jv_get(it.value, "file_id"));
+		if (id.len == 0)
+			continue;
+		buf_add(b, any ? STR(", ") : STR("\nfiles: "));
+		buf_add(b, id);
+		any = true;
+	}
+}
+
+/* The fence must be longer than any run of backticks in the code. */
+static void
+add_code(struct buf *b, struct str code, struct str language)
+{
+	size_t run = 0, longest = 2;
+	for (size_t i = 0; i < code.len; i++) {
+		run = code.ptr[i] == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	buf_addc(b, '\n');
+	for (size_t i = 0; i <= longest; i++)
+		buf_addc(b, '`');
+	buf_add(b, language);
+	buf_addc(b, '\n');
+	buf_add(b, code);
+	if (code.len > 0 && code.ptr[code.len - 1] != '\n')
+		buf_addc(b, '\n');
+	for (size_t i = 0; i <= longest; i++)
+		buf_addc(b, '`');
+}
+
+static struct str
+result_text(struct fold *f, struct jval content, const struct fold_call *call)
+{
+	struct arena *a = f->arena;
+	struct buf b = BUF_INIT(64u << 20);
+	buf_add(&b, STR("[code was executed]"));
+	if (call != NULL && call->code.len > 0)
+		add_code(&b, call->code, call->language);
+	struct str type = jv_str(a, jv_get(content, "type"));
+	if (str_ends(type, STR("_error"))) {
+		struct str code = jv_str(a, jv_get(content, "error_code"));
+		buf_add(&b, STR("\nerror: "));
+		buf_add(&b, code.len > 0 ? code : STR("unavailable"));
+	}
+	add_section(&b, "stdout", jv_str(a, jv_get(content, "stdout")));
+	add_section(&b, "stderr", jv_str(a, jv_get(content, "stderr")));
+	if (jv_is(jv_get(content, "content"), JT_STRING)) /* the editor's view */
+		add_section(&b, "content", jv_str(a, jv_get(content, "content")));
+	int64_t rc;
+	if (jv_i64(jv_get(content, "return_code"), &rc) && rc != 0)
+		buf_printf(&b, "\nreturn_code: %lld", (long long)rc);
+	add_files(a, &b, jv_get(content, "content"));
+	struct str ret = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return ret;
+}
+
+enum fold_action
+fold_block(struct fold *f, struct jval block, bool minted_only, struct str *ret_text)
+{
+	struct str type = jv_str(f->arena, jv_get(block, "type"));
+	bool result = str_ends(type, STR("_tool_result"));
+	struct str id = jv_str(f->arena, jv_get(block, result ? "tool_use_id" : "id"));
+	if (minted_only && !is_minted(id))
+		return FOLD_KEEP;
+	if (str_eq(type, STR("server_tool_use")))
+		return remember(f, block, id);
+	if (str_ends(type, STR("code_execution_tool_result"))) {
+		*ret_text = result_text(f, jv_get(block, "content"), recall(f, id));
+		return FOLD_TEXT;
+	}
+	/* Other tools that the gateway ran: what they gave is in the text that follows. */
+	return is_minted(id) && (result || str_eq(type, STR("mcp_tool_use"))) ? FOLD_REMOVE
+									      : FOLD_KEEP;
+}

@@ -1,0 +1,47 @@
+/* read.h - typed members of a request body; shared by the readers of all wires
+ *
+ * Pure. A member that is null counts as absent. Errors are ERR_INPUT and start with the member's
+ * name; callers put the path in front ("messages[2].").
+ */
+#ifndef OTARI_WORKER_DIALECT_READ_H
+#define OTARI_WORKER_DIALECT_READ_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "worker/dialect/conversation.h"
+
+enum need { OPTIONAL, REQUIRED };
+
+/* STR_NULL when absent. Decoded. */
+MUST_CHECK enum err_code read_str(struct arena *a, struct jval object, const char *key,
+    enum need need, struct str *ret, struct err *reterr);
+/* The number as written. */
+MUST_CHECK enum err_code read_number(
+    struct jval object, const char *key, enum need need, struct str *ret_raw, struct err *reterr);
+/* -1 when absent. */
+MUST_CHECK enum err_code read_bool(
+    struct jval object, const char *key, int *ret, struct err *reterr);
+MUST_CHECK enum err_code read_typed(struct jval object, const char *key, enum jtype type,
+    enum need need, struct jval *ret, struct err *reterr);
+/* A string or an array of strings. */
+MUST_CHECK enum err_code read_strings(struct arena *a, struct jval object, const char *key,
+    struct str **ret, size_t *ret_count, struct err *reterr);
+
+/* Appends to conv->extra. */
+void read_extra(struct conversation *conv, struct jval key, struct jval value);
+const struct field *extra_find(const struct conversation *conv, const char *key);
+/* The members that only the gateway knows; they are never kept. */
+MUST_CHECK enum err_code read_gateway_members(
+    struct conversation *conv, struct jval root, struct err *reterr);
+/* The object without one member, or as it is when it has none. */
+struct str raw_without(struct arena *a, struct jval object, const char *key);
+/* New tool at the end of conv->tools, with raw, type and purpose_hint filled in. */
+MUST_CHECK enum err_code read_tool_start(
+    struct conversation *conv, struct jval t, struct tool **ret, struct err *reterr);
+/* "data:image/png;base64,…" → BASE64 with type; anything else → URL. */
+void read_data_url(struct str url, struct media *m);
+/* A file for code, by container.file_ids of the declaration. */
+MUST_CHECK enum err_code read_container_files(
+    struct arena *a, struct jval t, struct tool *tool, struct err *reterr);
+
+#endif
