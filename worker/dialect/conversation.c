@@ -1,7 +1,5 @@
 #include "worker/dialect/conversation.h"
 
-#include "worker/dialect/turn_event.h"
-
 #define DROPPED_MAX 64u /* names; it ends up in a response header */
 
 struct message *
@@ -64,27 +62,4 @@ wire_name(enum wire w)
 		return "responses";
 	}
 	return "unknown";
-}
-
-static void
-add(int64_t *sum, int64_t n)
-{
-	if (n < 0)
-		return;
-	if (*sum < 0)
-		*sum = 0;
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = INT64_MAX;
-}
-
-void
-token_usage_add(struct token_usage *sum, const struct token_usage *round)
-{
-	add(&sum->input, round->input);
-	add(&sum->output, round->output);
-	add(&sum->cache_read, round->cache_read);
-	add(&sum->cache_write, round->cache_write);
-	add(&sum->reasoning, round->reasoning);
-	if (round->raw.ptr != NULL)
-		sum->raw = round->raw;
 }

@@ -70,7 +70,9 @@ struct dialect {
 	enum err_code (*events_whole)(struct events *e, struct str body, struct err *reterr);
 	/* The upstream's stream ended: emits END, or ERROR when the answer is not complete. */
 	enum err_code (*events_end)(struct events *e, struct err *reterr);
-	/* Answers. Bytes are appended to out as they come about: SSE frames when streaming, else
+	/* After END or ERROR every call of a reader does nothing; END comes with the provider's own
+	 * end mark ([DONE], message_stop), so that nobody need wait for the connection to close.
+	 * Answers. Bytes are appended to out as they come about: SSE frames when streaming, else
 	 * the whole JSON document at TURN_END (or nothing, when TURN_ERROR came: the caller answers
 	 * with an error). TURN_START is passed once, FINISH and USAGE once at the end; blocks are
 	 * numbered here. */
@@ -99,7 +101,8 @@ struct turn_collect {
 	struct conversation *conv;
 	struct message *message; /* appended to conv by turn_collect_end */
 	struct part *last;
-	struct buf text; /* of the open block */
+	struct buf text; /* of all blocks, one behind the other */
+	size_t from;     /* where the open one begins */
 };
 void turn_collect_init(struct turn_collect *c, struct conversation *conv, size_t max_bytes);
 void turn_collect_event(struct turn_collect *c, const struct turn_event *ev);

@@ -189,11 +189,3 @@ events_error_object(struct events *e, struct jval v)
 		report(e, JV_ABSENT, jv_get(v, "detail"));
 	return bare || detail;
 }
-
-void
-events_count(struct jval object, const char *key, int64_t *ret)
-{
-	int64_t n;
-	if (jv_i64(jv_get(object, key), &n) && n >= 0)
-		*ret = n;
-}

@@ -36,14 +36,12 @@ void events_annotation(struct events *e, struct str raw);
 void events_block_stop(struct events *e); /* nothing when none is open */
 void events_finish(struct events *e, const struct turn_event *finish);
 void events_usage(struct events *e);
-void events_end(struct events *e);
+void events_end(struct events *e); /* once; what comes later is ignored */
 void events_ping(struct events *e);
 /* Closes the open block and sends ERROR; nothing comes after it. status 0: chosen from type. */
 void events_error(struct events *e, int status, struct str type, struct str message);
 /* An error object in any of the forms that providers send, or false when v holds none:
  * {"error":{…}}, {"error":"text"}, [{"error":…}], {"object":"error","message":…}, {"detail":…}. */
 bool events_error_object(struct events *e, struct jval v);
-/* A count of tokens; *ret stays when it is absent. */
-void events_count(struct jval object, const char *key, int64_t *ret);
 
 #endif

@@ -2,6 +2,7 @@
 #include "worker/dialect/events.h"
 #include "worker/dialect/mapping.h"
 #include "worker/dialect/messages.h"
+#include "worker/dialect/usage.h"
 
 struct messages_events {
 	struct events base;
@@ -39,31 +40,21 @@ messages_events_new(struct arena *a, turn_on_event *on_event, void *arg)
 /* --- usage and the end of the message ----------------------------------------------------------
  */
 
-/* Later numbers replace earlier ones. Our `input` counts the cached parts too, the wire's does not.
- */
+/* Later numbers replace earlier ones. A report that repeats only input_tokens leaves the cached
+ * parts of the first one in force. */
 static void
 read_usage(struct messages_events *m, struct jval v)
 {
-	struct token_usage *u = &m->base.usage;
+	struct token_usage *have = &m->base.usage, later;
 	if (!jv_is(v, JT_OBJECT))
 		return;
-	int64_t cached =
-	    (u->cache_read > 0 ? u->cache_read : 0) + (u->cache_write > 0 ? u->cache_write : 0);
-	int64_t input = u->input >= 0 ? u->input - cached : -1;
-	events_count(v, "input_tokens", &input);
-	events_count(v, "output_tokens", &u->output);
-	events_count(v, "cache_read_input_tokens", &u->cache_read);
-	events_count(v, "cache_creation_input_tokens", &u->cache_write);
-	events_count(jv_get(v, "output_tokens_details"), "thinking_tokens", &u->reasoning);
-	if (input >= 0) {
-		u->input = input;
-		if (u->cache_read > 0 && __builtin_add_overflow(u->input, u->cache_read, &u->input))
-			u->input = INT64_MAX;
-		if (u->cache_write > 0 &&
-		    __builtin_add_overflow(u->input, u->cache_write, &u->input))
-			u->input = INT64_MAX;
-	}
-	u->raw = arena_str(m->base.arena, jv_raw(v));
+	usage_read(WIRE_MESSAGES, v, &later);
+	if (later.input >= 0 && later.cache_read < 0 && have->cache_read > 0)
+		later.input += have->cache_read;
+	if (later.input >= 0 && later.cache_write < 0 && have->cache_write > 0)
+		later.input += have->cache_write;
+	later.raw = arena_str(m->base.arena, later.raw);
+	usage_update(have, &later);
 }
 
 static void
@@ -293,8 +284,7 @@ dispatch(struct messages_events *m, struct jval v, struct err *reterr)
 		read_message_delta(m, v);
 	} else if (jv_str_is(type, "message_stop")) {
 		m->stopped = true;
-		block_stop(m);
-		finish(m);
+		return messages_events_end(e, reterr);
 	} else if (jv_str_is(type, "ping")) {
 		events_ping(e);
 	} else {
@@ -309,7 +299,7 @@ messages_events_sse(struct events *e, struct str name, struct str data, struct e
 	struct messages_events *m = self(e);
 	struct jval v;
 	(void)name; /* equals data.type */
-	if (e->over || e->finished || str_starts(data, STR("[DONE]")) || data.len == 0)
+	if (e->over || str_starts(data, STR("[DONE]")) || data.len == 0)
 		return ERR_OK;
 	enum err_code code = events_parse(e, data, &v, reterr);
 	return code == ERR_OK ? dispatch(m, v, reterr) : code;
@@ -328,7 +318,7 @@ messages_events_whole(struct events *e, struct str body, struct err *reterr)
 	if (!jv_is(jv_get(v, "content"), JT_ARRAY))
 		return err_set(reterr, ERR_PROTO, "the answer is no message");
 	read_message(m, v);
-	m->stopped = m->has_reason;
+	m->stopped = true;
 	return messages_events_end(e, reterr);
 }
 

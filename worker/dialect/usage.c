@@ -49,6 +49,7 @@ read_chat(struct jval o, struct token_usage *u)
 	u->cache_read = count(jv_get(jv_get(o, "prompt_tokens_details"), "cached_tokens"));
 	u->cache_read = first_of(u->cache_read, count(jv_get(o, "prompt_cache_hit_tokens")));
 	u->cache_read = first_of(u->cache_read, count(jv_get(o, "cached_tokens")));
+	u->cache_write = count(jv_get(jv_get(o, "prompt_tokens_details"), "cache_write_tokens"));
 	u->reasoning = count(jv_get(jv_get(o, "completion_tokens_details"), "reasoning_tokens"));
 }
 

@@ -1,0 +1,254 @@
+/* Turn events → Chat Completions answer, streamed (openai-wire §2.6) or whole (§2.5). */
+#include "worker/dialect/chat_reply.h"
+
+#include "worker/dialect/chat.h"
+#include "worker/dialect/error_event.h"
+
+static struct chat_reply *
+self(struct reply *r)
+{
+	return (struct chat_reply *)r; /* base is its first member */
+}
+
+struct reply *
+chat_reply_new(struct arena *a, const struct reply_options *opt, struct buf *out)
+{
+	struct chat_reply *c = ARENA_NEW(a, struct chat_reply);
+	if (c == NULL)
+		return NULL;
+	c->base.arena = a;
+	c->base.opt = *opt;
+	c->base.out = out;
+	c->usage = TOKEN_USAGE_NONE;
+	c->arguments = reply_buf(a);
+	const struct tool *t = opt->request != NULL ? opt->request->tools : NULL;
+	for (; t != NULL; t = t->next)
+		c->legacy = c->legacy || (t->raw_wire == WIRE_CHAT && t->kind == TOOL_FUNCTION &&
+					     t->type.len == 0 && t->raw.ptr == NULL);
+	return c->arguments != NULL ? &c->base : NULL;
+}
+
+static struct chat_answer *
+choice_of(struct chat_reply *c, uint32_t number)
+{
+	struct chat_answer **at = &c->choices;
+	while (*at != NULL && (*at)->number < number)
+		at = &(*at)->next;
+	if (*at != NULL && (*at)->number == number)
+		return *at;
+	struct chat_answer *n = ARENA_NEW(c->base.arena, struct chat_answer);
+	if (n == NULL)
+		return NULL;
+	n->number = number;
+	n->next = *at;
+	*at = n;
+	if (c->base.opt.stream)
+		return n;
+	struct buf **bufs[] = {
+	    &n->content, &n->reasoning, &n->refusal, &n->tool_calls, &n->annotations};
+	for (size_t i = 0; i < ARRAY_LEN(bufs); i++) {
+		*bufs[i] = reply_buf(c->base.arena);
+		if (*bufs[i] == NULL)
+			return NULL;
+	}
+	return n;
+}
+
+static void
+start(struct chat_reply *c, const struct turn_event *ev)
+{
+	if (c->base.started)
+		return;
+	reply_head(&c->base, ev, "chatcmpl-");
+	c->current = choice_of(c, 0);
+	if (c->current != NULL)
+		chat_need_role(c, c->current);
+}
+
+static void
+need_start(struct chat_reply *c)
+{
+	start(c, &(struct turn_event){.type = TURN_START});
+}
+
+/* --- text --------------------------------------------------------------------------------------
+ */
+
+static const char *
+reasoning_member(const struct chat_reply *c)
+{
+	return str_eq(c->block_name, STR("reasoning")) ? "reasoning" : "reasoning_content";
+}
+
+static void
+text(struct chat_reply *c, struct chat_answer *ch, struct str s)
+{
+	const char *member = "content";
+	struct buf *whole = ch->content;
+	if (c->base.kind == BLOCK_REASONING) {
+		member = ch->reasoning_member = reasoning_member(c);
+		whole = ch->reasoning;
+	} else if (c->base.kind == BLOCK_REFUSAL) {
+		member = "refusal";
+		whole = ch->refusal;
+		ch->has_refusal = true;
+	}
+	if (!c->base.opt.stream) {
+		jw_escape(whole, s);
+		return;
+	}
+	struct jw w = chat_open_delta(c, ch);
+	jw_kstr(&w, member, s);
+	chat_close_delta(c, &w, NULL);
+}
+
+static void
+raw_member(
+    struct chat_reply *c, struct chat_answer *ch, const char *member, struct str raw, bool list)
+{
+	struct jw w = chat_open_delta(c, ch);
+	jw_key(&w, member);
+	if (list)
+		jw_array(&w);
+	jw_raw(&w, raw);
+	if (list)
+		jw_end_array(&w);
+	chat_close_delta(c, &w, NULL);
+}
+
+static void
+annotation(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev)
+{
+	if (ev->raw_wire != WIRE_CHAT)
+		return;
+	if (c->base.opt.stream) {
+		raw_member(c, ch, "annotations", ev->raw, true);
+		return;
+	}
+	if (ch->annotations->len > 0)
+		buf_addc(ch->annotations, ',');
+	buf_add(ch->annotations, ev->raw);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------
+ */
+
+static void
+block_stop(struct chat_reply *c)
+{
+	if (!c->base.open)
+		return;
+	c->base.open = false;
+	if (c->base.kind == BLOCK_CALL && c->current != NULL)
+		chat_call_stop(c, c->current);
+}
+
+static void
+block_start(struct chat_reply *c, const struct turn_event *ev)
+{
+	block_stop(c);
+	c->current = choice_of(c, ev->choice);
+	c->block_name = arena_str(c->base.arena, ev->name);
+	if (c->current == NULL || ev->kind == BLOCK_OPAQUE)
+		return; /* no words for it on this wire */
+	c->base.open = true;
+	c->base.kind = ev->kind;
+	chat_need_role(c, c->current);
+	if (ev->kind == BLOCK_CALL)
+		chat_call_start(c, c->current, ev);
+}
+
+static void
+block_delta(struct chat_reply *c, const struct turn_event *ev)
+{
+	struct chat_answer *ch = c->current;
+	if (!c->base.open || ch == NULL)
+		return;
+	if (c->base.kind == BLOCK_CALL) {
+		chat_call_delta(c, ch, ev);
+	} else if (c->base.kind == BLOCK_AUDIO) {
+		if (ev->raw_wire == WIRE_CHAT && c->base.opt.stream)
+			raw_member(c, ch, "audio", ev->raw, false);
+		else if (ev->raw_wire == WIRE_CHAT)
+			ch->audio_raw = arena_str(c->base.arena, ev->raw);
+	} else if (ev->field == DELTA_TEXT && ev->text.len > 0) {
+		text(c, ch, ev->text);
+	}
+}
+
+static void
+finish(struct chat_reply *c, const struct turn_event *ev)
+{
+	struct chat_answer *ch = choice_of(c, ev->choice);
+	if (ch == NULL)
+		return;
+	ch->has_finish = true;
+	ch->finish = *ev;
+	ch->finish.reason_raw = arena_str(c->base.arena, ev->reason_raw);
+}
+
+void
+chat_reply_event(struct reply *r, const struct turn_event *ev)
+{
+	struct chat_reply *c = self(r);
+	if (r->over)
+		return;
+	if (ev->type != TURN_START && ev->type != TURN_ERROR && ev->type != TURN_PING)
+		need_start(c);
+	switch (ev->type) {
+	case TURN_START:
+		start(c, ev);
+		break;
+	case TURN_BLOCK_START:
+		block_start(c, ev);
+		break;
+	case TURN_BLOCK_DELTA:
+		block_delta(c, ev);
+		break;
+	case TURN_BLOCK_STOP:
+		block_stop(c);
+		break;
+	case TURN_ANNOTATION:
+		if (c->base.open && c->current != NULL)
+			annotation(c, c->current, ev);
+		break;
+	case TURN_FINISH:
+		finish(c, ev);
+		break;
+	case TURN_USAGE:
+		c->usage = ev->usage;
+		break;
+	case TURN_END:
+		block_stop(c);
+		r->over = true;
+		if (r->opt.stream)
+			chat_end_stream(c);
+		else
+			chat_end_whole(c);
+		break;
+	case TURN_ERROR:
+		r->over = true;
+		if (r->opt.stream)
+			dialect_error_event(
+			    WIRE_CHAT, ev->status, NULL, ev->error_message, NULL, r->out);
+		break;
+	case TURN_PING:
+		chat_reply_ping(r);
+		break;
+	}
+}
+
+/* Executions are not shown on this wire (otari-behaviour §6). */
+void
+chat_reply_code(struct reply *r, const struct code_record *rec)
+{
+	(void)r;
+	(void)rec;
+}
+
+void
+chat_reply_ping(struct reply *r)
+{
+	if (r->opt.stream && !r->over)
+		buf_add(r->out, STR(": ping\n\n"));
+}

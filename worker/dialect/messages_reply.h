@@ -1,0 +1,36 @@
+/* messages_reply.h - state of the Messages answer writer; private to messages_reply*.c */
+#ifndef OTARI_WORKER_DIALECT_MESSAGES_REPLY_H
+#define OTARI_WORKER_DIALECT_MESSAGES_REPLY_H
+
+#include "worker/dialect/reply.h"
+
+struct messages_reply {
+	struct reply base;
+	uint32_t index;      /* of the next block that is shown; dense over all blocks */
+	uint32_t executions; /* shown by reply_code */
+	bool has_call;       /* a tool_use of the client's went out */
+	bool signed_;        /* the open reasoning block has its signature */
+	bool args_begun;     /* the open call's arguments turned out to be an object */
+	struct buf *content; /* whole answers: the blocks, comma-separated */
+	struct buf *text; /* whole: of the open block; streams: arguments not yet known to be one */
+	struct buf *citations;
+	struct str signature, encrypted, opaque_raw, reasoning_member; /* of the open block */
+	struct str call_id, call_name;
+	struct turn_event finish;
+	struct token_usage usage;
+	enum wire usage_wire;
+};
+
+/* The open block as one JSON value of a whole answer. */
+void messages_write_whole_block(struct messages_reply *m, struct jw *w);
+/* Members of `usage` and the end of a message. */
+void messages_write_usage(struct messages_reply *m, struct jw *w);
+const char *messages_stop_reason(const struct messages_reply *m);
+/* The members of finish.raw, except that `in_delta` chooses container and stop_details or the rest.
+ */
+enum extra_place { EXTRA_ALL, EXTRA_IN_DELTA, EXTRA_BESIDE };
+void messages_write_extra(struct messages_reply *m, struct jw *w, enum extra_place place);
+/* What a thinking block is signed with that came from a Chat server. */
+struct str messages_own_signature(const struct messages_reply *m);
+
+#endif
