@@ -65,7 +65,7 @@ sweep_files(struct db *db, struct blob_store *blobs, int64_t before_ms, struct s
 
 struct drain {
 	struct db *db;
-	uint64_t refused;
+	uint64_t added, refused;
 };
 
 /* A record that its columns refuse must not hold up the others for ever. */
@@ -74,7 +74,9 @@ insert_singly(struct drain *d, const struct usage *rows, size_t n, struct err *r
 {
 	for (size_t i = 0; i < n; i++) {
 		struct err err = {0};
-		enum err_code rc = store_usage_insert(d->db, &rows[i], 1, NULL, &err);
+		size_t added = 0;
+		enum err_code rc = store_usage_insert(d->db, &rows[i], 1, &added, &err);
+		d->added += added;
 		if (rc == ERR_INPUT || rc == ERR_TOOLARGE) {
 			d->refused++;
 			log_error("the database refuses a usage record; it is dropped",
@@ -92,7 +94,9 @@ static enum err_code
 insert_batch(const struct usage *rows, size_t n, void *arg, struct err *reterr)
 {
 	struct drain *d = arg;
-	enum err_code rc = store_usage_insert(d->db, rows, n, NULL, reterr);
+	size_t added = 0;
+	enum err_code rc = store_usage_insert(d->db, rows, n, &added, reterr);
+	d->added += added;
 	if (rc == ERR_INPUT || rc == ERR_TOOLARGE)
 		rc = insert_singly(d, rows, n, reterr);
 	return rc;
@@ -103,6 +107,7 @@ sweep_usage(struct db *db, const char *dir, struct sweep_usage *ret, struct err 
 {
 	struct drain d = {.db = db};
 	enum err_code rc = spool_drain(dir, insert_batch, &d, &ret->spool, reterr);
+	ret->added += d.added;
 	ret->refused += d.refused;
 	return rc;
 }

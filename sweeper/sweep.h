@@ -11,7 +11,8 @@
 
 #define SWEEP_BATCH  200u
 #define SWEEP_PASSES 10u
-/* Deleted and expired rows stay a while as cursors of lists that are being read. */
+/* Deleted and expired rows stay a while as cursors of lists that are being read; not longer than
+ * the interval of the sweep. */
 #define SWEEP_GRACE_MS    (10 * 60 * 1000)
 #define SWEEP_TEMPS_OLD_S (6 * 3600)
 
@@ -28,6 +29,7 @@ MUST_CHECK enum err_code sweep_files(struct db *db, struct blob_store *blobs, in
 
 struct sweep_usage {
 	struct spool_drained spool;
+	uint64_t added;   /* new rows; a record that is handed out twice is one */
 	uint64_t refused; /* records that the database does not take; each is logged */
 };
 /* One drain of the spools into usage_logs. Adds to *ret, also on failure. */

@@ -83,8 +83,8 @@ drain(struct sweep_thread *w, uint64_t *ret_left)
 	if (rc == ERR_OK)
 		rc = sweep_usage(w->db, w->spool, &sum, &err);
 	note_database(w, rc, &err);
-	if (sum.spool.records > 0)
-		board_count(w->slot, BC_USAGE_DRAINED, sum.spool.records - sum.refused);
+	if (sum.added > 0)
+		board_count(w->slot, BC_USAGE_DRAINED, sum.added);
 	if (sum.refused > 0)
 		board_count(w->slot, BC_USAGE_LOST, sum.refused);
 	if (sum.spool.damaged > 0)
@@ -138,9 +138,12 @@ sweep_dead_files(struct sweep_thread *w)
 	struct err err = {0};
 	if (!open_blobs(w))
 		return false;
+	int64_t grace_ms = (int64_t)w->now.files_sweep_interval_s * 1000;
+	if (grace_ms > SWEEP_GRACE_MS)
+		grace_ms = SWEEP_GRACE_MS;
 	enum err_code rc = open_database(w, &err);
 	if (rc == ERR_OK)
-		rc = sweep_files(w->db, w->blobs, clock_wall_ms() - SWEEP_GRACE_MS, &sum, &err);
+		rc = sweep_files(w->db, w->blobs, clock_wall_ms() - grace_ms, &sum, &err);
 	if (rc != ERR_OK)
 		log_warn("the sweep of files ended early; the next one goes on", LOG_ERR(&err));
 	if (sum.reclaimed > 0)

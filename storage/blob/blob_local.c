@@ -15,10 +15,13 @@
 
 /* A shard that a delete empties may vanish between being opened and being filled. */
 #define RENAME_TRIES 8
+/* Writeback is started all along, so that the sync at the end finds little to do. */
+#define FLUSH_BYTES (8u * 1024u * 1024u)
 
 struct local_put {
 	struct blob_put base;
 	int fd;
+	uint64_t bytes, flushed;
 	char temp[ID_SIZE];
 	char key[BLOB_KEY_SIZE];
 };
@@ -74,7 +77,17 @@ put_begin(struct blob_store *s, struct str key, struct blob_put **ret, struct er
 static enum err_code
 put_write(struct blob_put *put, struct str bytes, struct err *reterr)
 {
-	return fd_write_all(((struct local_put *)put)->fd, bytes, reterr);
+	struct local_put *p = (struct local_put *)put;
+	enum err_code rc = fd_write_all(p->fd, bytes, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	p->bytes += bytes.len;
+	if (p->bytes - p->flushed >= FLUSH_BYTES) {
+		(void)sync_file_range(p->fd, (off_t)p->flushed, (off_t)(p->bytes - p->flushed),
+		    SYNC_FILE_RANGE_WRITE);
+		p->flushed = p->bytes;
+	}
+	return ERR_OK;
 }
 
 static void

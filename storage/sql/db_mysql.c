@@ -149,11 +149,16 @@ my_connect(struct db *db, struct err *reterr)
 	const struct db_url *u = &db->url;
 	if (!set_options(m, u))
 		return err_set(reterr, ERR_INTERNAL, "mysql: the client library refuses an option");
+	/* The library takes the socket only when the host is "localhost". */
+	bool by_socket = u->socket[0] != '\0';
+	const char *host = by_socket ? "localhost" : u->host;
+	const char *socket_path = by_socket ? u->socket : NULL;
 	/* Found, not changed, rows: as SQLite counts. No multiple statements in one text. */
-	if (mysql_real_connect(m, u->host, u->user, u->password, u->database, u->port,
-		u->socket[0] != '\0' ? u->socket : NULL, CLIENT_FOUND_ROWS) == NULL)
-		return err_set(reterr, ERR_BUSY, "mysql: cannot connect to %s:%u: %s (%u)", u->host,
-		    (unsigned)u->port, mysql_error(m), mysql_errno(m));
+	if (mysql_real_connect(m, host, u->user, u->password, u->database, u->port, socket_path,
+		CLIENT_FOUND_ROWS) == NULL)
+		return err_set(reterr, ERR_BUSY, "mysql: cannot connect to %s:%u: %s (%u)",
+		    by_socket ? u->socket : host, by_socket ? 0u : (unsigned)u->port,
+		    mysql_error(m), mysql_errno(m));
 	return ERR_OK;
 }
 

@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "base/fd.h"
 #include "storage/sql/db_driver.h"
 
 #define BUSY_TIMEOUT_MS 5000
@@ -64,13 +64,24 @@ set_up(struct db *db, struct err *reterr)
 	}
 }
 
+/* SQLite would make it readable to all. mknod and not open, where it is allowed: closing a second
+ * descriptor of the file would drop the locks that another thread holds. */
+static bool
+make_private(const char *path)
+{
+	if (mknod(path, S_IFREG | 0600, 0) == 0 || errno == EEXIST)
+		return true;
+	int fd = fd_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	bool ok = fd >= 0 || errno == EEXIST;
+	fd_close(&fd);
+	return ok;
+}
+
 static enum err_code
 lite_connect(struct db *db, struct err *reterr)
 {
 	const char *path = db->url.path;
-	/* SQLite would make it readable to all. mknod and not open: closing a second descriptor of
-	 * the file would drop the locks that another thread holds. */
-	if (mknod(path, S_IFREG | 0600, 0) != 0 && errno != EEXIST)
+	if (!make_private(path))
 		return err_set(reterr, ERR_IO, "sqlite: cannot make %s", path);
 	sqlite3 *h = NULL;
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;

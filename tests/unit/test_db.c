@@ -329,6 +329,12 @@ Test(db, sets_the_session_up_whatever_the_server_says, .timeout = 60)
 	(void)snprintf(url, sizeof(url), "mysql://otari:bad@127.0.0.1:%d/otari", f.port);
 	cr_assert_eq(db_open(str_c(url), DB_OPEN_NOW, &db, &err), ERR_BUSY);
 	cr_assert_not_null(strstr(err.msg, "Access denied"), "%s", err.msg);
+	/* By the socket that the URL names. */
+	(void)snprintf(
+	    url, sizeof(url), "mysql://root@localhost/otari?socket=%s/my%d/s", f.dir, f.port);
+	cr_assert_eq(db_open(str_c(url), DB_OPEN_NOW, &db, &err), ERR_OK, "%s", err.msg);
+	cr_assert_eq(db_unit(db, DB_READ, session, NULL, &err), ERR_OK);
+	db_close(&db);
 	dbfix_close(&f);
 }
 

@@ -126,6 +126,7 @@ usage(struct dbfix *f)
 	struct sweep_usage sum = {.refused = 0};
 	cr_assert_eq(sweep_usage(f->db, dir, &sum, &err), ERR_OK, "%s", err.msg);
 	cr_assert(sum.spool.records == 700 && sum.spool.left == 0 && sum.refused == 0);
+	cr_assert_eq(sum.added, 350);
 	struct store_usage_total t;
 	cr_assert_eq(store_usage_total(f->db, STR("u"), 0, 10, &t, &err), ERR_OK);
 	cr_assert(t.requests == 350 && t.prompt_tokens == 700, "%s: settled twice is one", f->name);
