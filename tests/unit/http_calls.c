@@ -148,6 +148,7 @@ got_end(struct got *g)
 {
 	if (g->timer != NULL)
 		event_free(g->timer);
+	g->timer = NULL;
 	buf_done(&g->body);
 }
 

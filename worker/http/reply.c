@@ -134,6 +134,7 @@ begin(struct http_exchange *x, int status, const char *content_type, int64_t len
 {
 	struct http_conn *c = x->conn;
 	CHECK(status >= 200 && status <= 999);
+	CHECK(content_type == NULL || strpbrk(content_type, "\r\n") == NULL);
 	x->status = status;
 	x->reply = HTTP_REPLY_BEGUN;
 	x->is_bodiless = x->parser.head.method == HTTP_HEAD || status == 204 || status == 304;
