@@ -51,10 +51,9 @@ refuse(struct upload *u, const struct err *err)
 static void
 refuse_size(struct upload *u)
 {
-	const struct snap_settings *s = &snapshot_policy(u->req->env->policy)->settings;
 	give_up(u);
 	request_errorf(u->req, 413, "File too large: at most %llu MB are allowed",
-	    (unsigned long long)(s->files_max_bytes >> 20));
+	    (unsigned long long)(u->max_bytes >> 20));
 }
 
 /* --- parts of the form -------------------------------------------------------------------------
