@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "worker/dialect/dialect.h"
+#include "worker/dialect/mapping.h"
 #include "worker/env.h"
 
 #define ERROR_BODY_MAX_BYTES (64u * 1024u)
@@ -124,6 +125,32 @@ request_reply_empty(struct request *req, int status)
 	http_reply(req->x, status, NULL, STR(""));
 }
 
+/* Upstream's clients of the Files, models and administrative routes read `detail` as a text, also
+ * where the envelope beside it is Anthropic's. */
+static void
+write_error(const struct request *req, int status, const char *type, struct str message,
+    struct str details_raw, struct buf *out)
+{
+	if (req->wire != WIRE_MESSAGES || !req->detail_is_text) {
+		dialect_error_body(req->wire, status, type, message, details_raw, req->id, out);
+		return;
+	}
+	struct jw w;
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_kcstr(&w, "type", "error");
+	jw_key(&w, "error");
+	jw_object(&w);
+	jw_kcstr(&w, "type", type != NULL ? type : error_type_for(WIRE_MESSAGES, status));
+	jw_kstr(&w, "message", message);
+	if (details_raw.ptr != NULL)
+		jw_kraw(&w, "details", details_raw);
+	jw_end_object(&w);
+	jw_kcstr(&w, "request_id", req->id);
+	jw_kstr(&w, "detail", message);
+	jw_end_object(&w);
+}
+
 void
 request_error_details(
     struct request *req, int status, const char *type, struct str message, struct str details_raw)
@@ -135,7 +162,7 @@ request_error_details(
 		return;
 	}
 	struct buf body = BUF_INIT(ERROR_BODY_MAX_BYTES);
-	dialect_error_body(req->wire, status, type, message, details_raw, req->id, &body);
+	write_error(req, status, type, message, details_raw, &body);
 	if (status == 401)
 		http_reply_header(req->x, "WWW-Authenticate", STR("Bearer"));
 	req->status = status;

@@ -24,6 +24,7 @@ pick_wire(struct request *req, const struct route *r, struct str path)
 	req->wire = route_wire(path, has_version);
 	if (r != NULL && (r->flags & ROUTE_MESSAGES))
 		req->wire = WIRE_MESSAGES;
+	req->detail_is_text = route_wire(path, false) != WIRE_MESSAGES;
 }
 
 /* False when it was answered with a refusal. */
