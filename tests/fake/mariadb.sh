@@ -19,9 +19,16 @@ if [ ! -e "$template/done" ]; then
 		--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve \
 		--innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 \
 		--innodb-flush-method=nosync --innodb-doublewrite=0 >"$template/log" 2>&1
+	# One certificate that signs itself for the server, and one that nobody serves.
+	for name in server other; do
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 \
+			-subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+			-keyout "$template/$name.key" -out "$template/$name.pem" 2>>"$template/log"
+	done
 	touch "$template/done"
 fi
 cp -r "$template/data" "$dir/data"
+cp "$template/server.key" "$template/server.pem" "$template/other.pem" "$dir/"
 flock -u 9
 exec 9>&-
 
@@ -36,4 +43,5 @@ exec mariadbd --no-defaults $as --datadir="$dir/data" --socket="$dir/s" --pid-fi
 	--innodb-buffer-pool-size=8M --innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 \
 	--innodb-flush-method=nosync --performance-schema=OFF --skip-log-bin \
 	--character-set-server=latin1 --collation-server=latin1_swedish_ci \
+	--ssl-cert="$dir/server.pem" --ssl-key="$dir/server.key" \
 	--default-time-zone=+03:00 --sql-mode= >"$dir/log" 2>&1

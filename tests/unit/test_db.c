@@ -338,6 +338,58 @@ Test(db, sets_the_session_up_whatever_the_server_says, .timeout = 60)
 	dbfix_close(&f);
 }
 
+static enum err_code
+cipher(struct db *db, void *arg, struct err *reterr)
+{
+	struct db_rows *rows;
+	bool has_row;
+	cr_assert_eq(
+	    db_query(db, "SHOW STATUS LIKE 'Ssl_cipher'", DB_NO_ARGS, &rows, reterr), ERR_OK);
+	cr_assert(db_next(rows, &has_row, reterr) == ERR_OK && has_row);
+	*(size_t *)arg = db_col_text(rows, 1).len;
+	db_rows_end(&rows);
+	return ERR_OK;
+}
+
+Test(db, speaks_tls_and_checks_the_server_when_told, .timeout = 60)
+{
+	if (!dbfix_has_mysql())
+		return;
+	struct dbfix f;
+	dbfix_open(&f, DB_MYSQL);
+	char ca[128], other[128];
+	(void)snprintf(ca, sizeof(ca), "?ssl_ca=%s/my%d/server.pem", f.dir, f.port);
+	(void)snprintf(other, sizeof(other), "?ssl_ca=%s/my%d/other.pem", f.dir, f.port);
+	const struct {
+		const char *options;
+		bool works, is_encrypted;
+	} rows[] = {
+	    {"", true, false},
+	    {"?ssl=0", true, false},
+	    {"?ssl=1", true, true},
+	    {ca, true, true},
+	    {other, false, false},
+	    {"?ssl=1&ssl_verify=1", false, false}, /* the system does not know that issuer */
+	    {"?ssl_ca=/nonexistent.pem", false, false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct db *db = NULL;
+		struct err err = {0};
+		char url[320];
+		size_t len = 0;
+		(void)snprintf(url, sizeof(url), "%s%s", f.url, rows[i].options);
+		enum err_code rc = db_open(str_c(url), DB_OPEN_NOW, &db, &err);
+		cr_assert_eq(
+		    rc, rows[i].works ? ERR_OK : ERR_BUSY, "%s: %s", rows[i].options, err.msg);
+		if (rc != ERR_OK)
+			continue;
+		cr_assert_eq(db_unit(db, DB_READ, cipher, &len, &err), ERR_OK);
+		cr_assert_eq(len > 0, rows[i].is_encrypted, "%s", rows[i].options);
+		db_close(&db);
+	}
+	dbfix_close(&f);
+}
+
 Test(db, makes_a_private_sqlite_file, .timeout = 20)
 {
 	struct dbfix f;
