@@ -86,7 +86,8 @@ failure_from_status(struct arena *a, int status, struct str body, struct str ret
 		return;
 	struct str said = find_message(a, body);
 	if (said.len > 0 && utf8_valid(said))
-		ret->message = utf8_cut(blank_out(a, said, secret), MESSAGE_MAX_BYTES);
+		ret->message =
+		    arena_str(a, utf8_cut(blank_out(a, said, secret), MESSAGE_MAX_BYTES));
 }
 
 void
