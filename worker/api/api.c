@@ -66,6 +66,9 @@ dispatch(struct request *req, const struct route *routes, const char *const *pre
 	struct str allow = STR_NULL;
 	enum route_found found = route_find(
 	    routes, prefixes, head->method, head->path, req->arena, &r, &req->path_id, &allow);
+	if (found == ROUTE_UNKNOWN && !req->from_admin)
+		found = route_find(route_root, route_root_prefixes, head->method, head->path,
+		    req->arena, &r, &req->path_id, &allow);
 	pick_wire(req, r, head->path);
 	if (found == ROUTE_UNKNOWN) {
 		request_errorf(req, 404, "Not found");
