@@ -23,7 +23,7 @@ ask(struct http_exchange *x, enum http_body_mode mode, uint64_t max_bytes, void 
 		http_body_fail(x, 413, "request body too large");
 	else if (head->expects_continue && x->reply == HTTP_REPLY_NONE &&
 		 evbuffer_get_length(bufferevent_get_input(c->bev)) == 0)
-		(void)bufferevent_write(c->bev, "HTTP/1.1 100 Continue\r\n\r\n", 25);
+		http_conn_add(c, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 	http_conn_later(c);
 }
 

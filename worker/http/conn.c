@@ -24,6 +24,14 @@ http_conn_unsent(const struct http_conn *c)
 	return evbuffer_get_length(bufferevent_get_output(c->bev));
 }
 
+void
+http_conn_add(struct http_conn *c, const void *p, size_t n)
+{
+	c->is_adding = true;
+	(void)evbuffer_add(bufferevent_get_output(c->bev), p, n);
+	c->is_adding = false;
+}
+
 static size_t
 unread(const struct http_conn *c)
 {
@@ -177,11 +185,22 @@ http_conn_later(struct http_conn *c)
 
 /* --- libevent's callbacks --- */
 
+/* Some versions of libevent's TLS try to send as soon as bytes are added, and tell of it from
+ * there: that is inside a handler's call, so it has to wait. */
+static void
+pump_or_later(struct http_conn *c)
+{
+	if (c->is_adding)
+		http_conn_later(c);
+	else
+		http_conn_pump(c);
+}
+
 static void
 on_io(struct bufferevent *bev, void *arg)
 {
 	(void)bev;
-	http_conn_pump(arg);
+	pump_or_later(arg);
 }
 
 static void
@@ -199,7 +218,7 @@ on_event(struct bufferevent *bev, short what, void *arg)
 		if (!(what & BEV_EVENT_EOF) || !is_answered || c->tls != NULL)
 			c->is_gone = true;
 	}
-	http_conn_pump(c);
+	pump_or_later(c);
 }
 
 /* --- life --- */

@@ -110,6 +110,7 @@ struct http_conn {
 	int fd;             /* owned by bev */
 	enum http_conn_state state;
 	bool in_pump;
+	bool is_adding;     /* to the output */
 	bool is_gone;       /* peer lost, or done with: the pump frees it */
 	bool is_eof;        /* the peer sends no more */
 	bool close_after;   /* no further request on this connection */
@@ -161,7 +162,8 @@ void http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_s
 void http_conn_pump(struct http_conn *c);
 void http_conn_later(struct http_conn *c); /* a pump from the loop, unless one is running */
 void http_conn_free(struct http_conn *c);
-void http_conn_drain(struct http_conn *c); /* closes it when it is idle */
+void http_conn_drain(struct http_conn *c);                        /* closes it when it is idle */
+void http_conn_add(struct http_conn *c, const void *p, size_t n); /* to the output */
 size_t http_conn_unsent(const struct http_conn *c);
 
 /* exchange.c */

@@ -2,9 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-
 #include "base/check.h"
 #include "worker/http/conn.h"
 
@@ -62,17 +59,11 @@ status_phrase(int status)
 	return "Unknown";
 }
 
-static struct evbuffer *
-output_of(struct http_exchange *x)
-{
-	return bufferevent_get_output(x->conn->bev);
-}
-
 static void
 put(struct http_exchange *x, const void *p, size_t n)
 {
 	x->bytes_out += n;
-	(void)evbuffer_add(output_of(x), p, n);
+	http_conn_add(x->conn, p, n);
 }
 
 /* A reply may be said when none was; after the layer's own answer or the client's end it is
