@@ -16,7 +16,7 @@ if [ ! -e "$template/done" ]; then
 	rm -rf "$template/data"
 	# shellcheck disable=SC2086
 	mariadb-install-db --no-defaults $as --datadir="$template/data" \
-		--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve \
+		--auth-root-authentication-method=normal --skip-test-db --skip-name-resolve --force \
 		--innodb-log-file-size=8M --innodb-flush-log-at-trx-commit=0 \
 		--innodb-flush-method=nosync --innodb-doublewrite=0 >"$template/log" 2>&1
 	# One certificate that signs itself for the server, and one that nobody serves.

@@ -34,7 +34,7 @@ esac
 if ! cmp -s tests/sdk/package.json "$dir/.installed" || ! node_bin >/dev/null; then
 	rm -rf "$dir/node_modules" "$dir/.installed"
 	cp tests/sdk/package.json "$dir/package.json"
-	npm='npm --prefix . --no-save --no-package-lock --no-audit --no-fund --loglevel=error'
+	npm='npm --prefix . --no-save --no-package-lock --no-audit --no-fund --loglevel=error --fetch-retries=2'
 	(cd "$dir" && $npm install) || die "npm could not install the clients"
 	if ! node_bin >/dev/null; then
 		# Where npm runs no install scripts, the package of this machine's kind holds the program.
