@@ -294,6 +294,8 @@ conf_yaml_parse(struct arena *a, struct str text, struct conf_node **ret, uint32
     struct err *reterr)
 {
 	*ret_line = 0;
+	if (text.ptr == NULL)
+		text = STR("");
 	if (text.len > LIMIT_CONF_BYTES)
 		return err_set(reterr, ERR_INPUT, "larger than %u bytes", LIMIT_CONF_BYTES);
 	struct parser p = {.a = a, .line = 1};
