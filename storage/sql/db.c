@@ -266,6 +266,7 @@ db_begin(struct db *db, enum db_unit_kind kind, struct err *reterr)
 		if ((rc = run_text(db, *sql, reterr)) != ERR_OK)
 			return rc;
 	db->in_unit = true;
+	db->kind = kind;
 	return ERR_OK;
 }
 
@@ -338,8 +339,10 @@ enum err_code
 db_unit(struct db *db, enum db_unit_kind kind, db_unit_fn *fn, void *arg, struct err *reterr)
 {
 	CHECK_MAGIC(db, DB_MAGIC);
-	if (db->in_unit)
+	if (db->in_unit) {
+		CHECK(kind == DB_READ || db->kind != DB_READ);
 		return fn(db, arg, reterr);
+	}
 	int64_t start_ms = clock_mono_ms();
 	int gone = 0;
 	for (int attempt = 0;; attempt++) {

@@ -51,6 +51,7 @@ struct db {
 	void *conn; /* sqlite3 * or MYSQL *; NULL: not connected */
 	pid_t pid;
 	bool in_unit;
+	enum db_unit_kind kind; /* of that unit */
 	enum db_fault fault;
 	int64_t affected;
 	int64_t no_connect_before_ms; /* monotonic; after a failure */

@@ -284,6 +284,54 @@ Test(db, runs_the_victim_of_a_deadlock_again, .timeout = 60)
 	dbfix_close(&f);
 }
 
+struct waiter {
+	struct db *holder;
+	int runs;
+};
+
+/* The second of three statements meets a row that another transaction holds: MySQL rolls only that
+ * statement back (1205), so the whole unit has to be. */
+static enum err_code
+three_statements(struct db *db, void *arg, struct err *reterr)
+{
+	struct waiter *w = arg;
+	struct err err = {0};
+	if (w->runs++ == 1)
+		cr_assert_eq(db_commit(w->holder, &err), ERR_OK, "%s", err.msg);
+	enum err_code rc = db_exec(db, SQL_ADD, DB_ARGS(DB_I64(50), DB_I64(0)), reterr);
+	if (rc == ERR_OK)
+		rc = db_exec(db, "UPDATE w SET n = n + 1 WHERE id = 1", DB_NO_ARGS, reterr);
+	enum err_code third = db_exec(db, SQL_ADD, DB_ARGS(DB_I64(51), DB_I64(0)), &err);
+	if (rc != ERR_OK) /* also for who goes on regardless */
+		cr_assert_eq(third, ERR_BUSY, "no statement after the transaction is lost");
+	return ERR_OK;
+}
+
+Test(db, rolls_the_whole_unit_back_after_a_lock_wait, .timeout = 60)
+{
+	if (!dbfix_has_mysql())
+		return;
+	struct dbfix f;
+	struct err err = {0};
+	int64_t n = 0;
+	dbfix_open(&f, DB_MYSQL);
+	make_w(&f);
+	must_script(f.db,
+	    "INSERT INTO w (id, n) VALUES (1, 0);\nSET SESSION innodb_lock_wait_timeout=1;\n");
+	struct waiter w = {.holder = dbfix_connect(&f)};
+	cr_assert_eq(db_begin(w.holder, DB_WRITE, &err), ERR_OK);
+	cr_assert_eq(
+	    db_exec(w.holder, "UPDATE w SET n = 5 WHERE id = 1", DB_NO_ARGS, &err), ERR_OK);
+	cr_assert_eq(db_unit(f.db, DB_WRITE, three_statements, &w, &err), ERR_OK, "%s", err.msg);
+	cr_assert_eq(w.runs, 2);
+	cr_assert_eq(db_unit(f.db, DB_READ, sum_n, &n, &err), ERR_OK);
+	cr_assert_eq(n, 6);
+	cr_assert_eq(db_unit(f.db, DB_READ, count, &n, &err), ERR_OK);
+	cr_assert_eq(n, 3);
+	db_close(&w.holder);
+	dbfix_close(&f);
+}
+
 /* --- the connection ------------------------------------------------------------------------------
  */
 
