@@ -37,10 +37,30 @@ events_parse(struct events *e, struct str text, struct jval *ret, struct err *re
 	return code;
 }
 
-static void
-emit(struct events *e, const struct turn_event *ev)
+/* A raw span may end up in a line of an event stream, so it must be one line. Line ends between the
+ * tokens of JSON are white space; inside strings there are none. */
+static struct str
+one_line(struct events *e, struct str raw)
 {
-	if (!e->over && !e->on_event(e->arg, ev))
+	if (str_chr(raw, '\n') == SIZE_MAX && str_chr(raw, '\r') == SIZE_MAX)
+		return raw;
+	char *dst = arena_alloc(e->scratch, raw.len);
+	size_t n = 0;
+	if (dst == NULL)
+		return STR("null");
+	for (size_t i = 0; i < raw.len; i++)
+		if (raw.ptr[i] != '\n' && raw.ptr[i] != '\r')
+			dst[n++] = raw.ptr[i];
+	return str_n(dst, n);
+}
+
+static void
+emit(struct events *e, const struct turn_event *given)
+{
+	struct turn_event ev = *given;
+	ev.raw = one_line(e, ev.raw);
+	ev.usage.raw = one_line(e, ev.usage.raw);
+	if (!e->over && !e->on_event(e->arg, &ev))
 		e->over = true;
 }
 
