@@ -24,7 +24,7 @@ read_messages(struct conversation *c, struct jval root, struct err *reterr)
 	for (uint32_t i = 0; jv_next(list, &it); i++) {
 		e = chat_read_message(&r, it.value, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "messages[%u].", i);
+			read_path(reterr, "messages[%u]", i);
 			return e;
 		}
 	}
@@ -83,7 +83,7 @@ read_tool(struct conversation *c, struct jval t, struct err *reterr)
 		e = custom ? read_custom(c, inner, tool, reterr)
 			   : read_function(c, inner, tool, reterr);
 		if (e != ERR_OK)
-			err_prefix(reterr, "%s.", key);
+			read_path(reterr, "%s", key);
 		return e;
 	}
 	tool->kind = type_declares_code(tool->type) ? TOOL_CODE : TOOL_OPAQUE;
@@ -120,7 +120,7 @@ read_tool_list(struct conversation *c, struct jval root, const char *key,
 	for (uint32_t i = 0; jv_next(list, &it); i++) {
 		e = read(c, it.value, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "%s[%u].", key, i);
+			read_path(reterr, "%s[%u]", key, i);
 			return e;
 		}
 	}
@@ -170,7 +170,7 @@ read_choice(struct conversation *c, struct jval root, struct err *reterr)
 			e = read_str(c->arena, inner, "name", REQUIRED, &choice->name, reterr);
 	}
 	if (e != ERR_OK)
-		err_prefix(reterr, "tool_choice.");
+		read_path(reterr, "tool_choice");
 	return e;
 }
 
@@ -187,7 +187,7 @@ read_legacy_choice(struct conversation *c, struct jval root, struct err *reterr)
 	}
 	enum err_code e = read_str(c->arena, v, "name", REQUIRED, &c->choice.name, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "function_call.");
+		read_path(reterr, "function_call");
 	c->choice.kind = CHOICE_NAMED;
 	return e;
 }
@@ -225,7 +225,7 @@ read_format(struct conversation *c, struct jval root, struct err *reterr)
 			f->schema_raw = jv_raw(schema);
 	}
 	if (e != ERR_OK)
-		err_prefix(reterr, "response_format.");
+		read_path(reterr, "response_format");
 	return e;
 }
 
@@ -273,8 +273,11 @@ read_settings(struct conversation *c, struct jval root, struct err *reterr)
 		e = read_bool(root, "stream", &stream, reterr);
 	if (e == ERR_OK)
 		e = read_typed(root, "stream_options", JT_OBJECT, OPTIONAL, &options, reterr);
-	if (e == ERR_OK)
+	if (e == ERR_OK) {
 		e = read_bool(options, "include_usage", &usage, reterr);
+		if (e != ERR_OK)
+			read_path(reterr, "stream_options");
+	}
 	if (e == ERR_OK)
 		e = read_numbers(c, root, reterr);
 	if (e == ERR_OK)
@@ -317,7 +320,7 @@ chat_decode(struct arena *a, struct str body, struct jval root, struct conversat
 	(void)body;
 	struct conversation *c = ARENA_NEW(a, struct conversation);
 	if (c == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	c->arena = a;
 	c->wire = WIRE_CHAT;
 	c->format.strict = -1;
@@ -342,7 +345,7 @@ chat_decode(struct arena *a, struct str body, struct jval root, struct conversat
 		return e;
 	keep_members(c, root);
 	if (arena_overflowed(a))
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = c;
 	return ERR_OK;
 }

@@ -24,10 +24,10 @@ read_content(struct conversation *c, struct jval content, struct part **end, str
 	for (uint32_t i = 0; jv_next(content, &it); i++) {
 		struct part *p = ARENA_NEW(c->arena, struct part);
 		if (p == NULL)
-			return err_set(reterr, ERR_NOMEM, "over the memory budget");
+			return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 		enum err_code e = chat_read_part(c, it.value, p, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "content[%u].", i);
+			read_path(reterr, "content[%u]", i);
 			return e;
 		}
 		*end = p;
@@ -51,7 +51,7 @@ read_plain(struct chat_reader *r, enum message_role role, struct jval v, struct 
 {
 	struct message *m = start_message(r, role, v);
 	if (m == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	struct jval content = jv_get(v, "content");
 	if (!jv_present(content))
 		return err_set(reterr, ERR_INPUT, "content: Field required");
@@ -117,7 +117,7 @@ read_call(struct conversation *c, struct jval v, struct part *p, struct err *ret
 		return e;
 	e = read_function(c, function, p, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "function.");
+		read_path(reterr, "function");
 	return e;
 }
 
@@ -130,10 +130,10 @@ read_calls(struct conversation *c, struct jval v, struct message *m, struct err 
 	for (uint32_t i = 0; e == ERR_OK && jv_next(calls, &it); i++) {
 		struct part *p = message_add(c, m, PART_CALL);
 		if (p == NULL)
-			return err_set(reterr, ERR_NOMEM, "over the memory budget");
+			return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 		e = read_call(c, it.value, p, reterr);
 		if (e != ERR_OK)
-			err_prefix(reterr, "tool_calls[%u].", i);
+			read_path(reterr, "tool_calls[%u]", i);
 	}
 	return e;
 }
@@ -148,12 +148,12 @@ read_function_call(struct chat_reader *r, struct jval v, struct message *m, stru
 		return e;
 	struct part *p = message_add(r->conv, m, PART_CALL);
 	if (p == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	m->raw = STR_NULL;
 	p->id = r->function_id = arena_printf(r->conv->arena, "call_function_%u", r->functions++);
 	e = read_function(r->conv, call, p, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "function_call.");
+		read_path(reterr, "function_call");
 	return e;
 }
 
@@ -167,7 +167,7 @@ read_reasoning(struct conversation *c, struct jval v, struct message *m, struct 
 			continue;
 		struct part *p = message_add(c, m, PART_REASONING);
 		if (p == NULL)
-			return err_set(reterr, ERR_NOMEM, "over the memory budget");
+			return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 		p->text = jv_str(c->arena, text);
 		p->name = str_c(members[i]);
 		return ERR_OK;
@@ -182,7 +182,7 @@ read_assistant(struct chat_reader *r, struct jval v, struct err *reterr)
 	struct message *m = start_message(r, MESSAGE_ASSISTANT, v);
 	struct str refusal = STR_NULL;
 	if (m == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	enum err_code e = read_reasoning(c, v, m, reterr);
 	if (e == ERR_OK)
 		e = read_str(c->arena, v, "name", OPTIONAL, &m->name, reterr);
@@ -213,7 +213,7 @@ read_result(struct chat_reader *r, struct jval v, bool function, struct err *ret
 		r->results = conversation_add(c, MESSAGE_USER);
 	struct part *p = r->results != NULL ? message_add(c, r->results, PART_RESULT) : NULL;
 	if (p == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	if (!function) {
 		p->raw = jv_raw(v);
 		enum err_code e = read_str(c->arena, v, "tool_call_id", REQUIRED, &p->id, reterr);

@@ -6,21 +6,23 @@ static enum err_code
 read_image(struct conversation *c, struct jval v, struct part *p, struct err *reterr)
 {
 	struct jval image = jv_get(v, "image_url");
-	struct str url;
-	enum err_code e;
+	struct str url = STR_NULL;
 	if (jv_is(image, JT_STRING)) { /* some clients leave the object out */
-		e = ERR_OK;
-		url = jv_str(c->arena, image);
-	} else {
-		e = read_typed(v, "image_url", JT_OBJECT, REQUIRED, &image, reterr);
-		if (e == ERR_OK)
-			e = read_str(c->arena, image, "url", REQUIRED, &url, reterr);
-		if (e == ERR_OK)
-			e = read_str(c->arena, image, "detail", OPTIONAL, &p->media.detail, reterr);
+		read_data_url(jv_str(c->arena, image), &p->media);
+		return ERR_OK;
 	}
+	enum err_code e = read_typed(v, "image_url", JT_OBJECT, REQUIRED, &image, reterr);
+	if (e != ERR_OK)
+		return e;
+	e = read_str(c->arena, image, "url", REQUIRED, &url, reterr);
 	if (e == ERR_OK)
-		read_data_url(url, &p->media);
-	return e;
+		e = read_str(c->arena, image, "detail", OPTIONAL, &p->media.detail, reterr);
+	if (e != ERR_OK) {
+		read_path(reterr, "image_url");
+		return e;
+	}
+	read_data_url(url, &p->media);
+	return ERR_OK;
 }
 
 static enum err_code
@@ -29,12 +31,15 @@ read_audio(struct conversation *c, struct jval v, struct part *p, struct err *re
 	struct jval audio;
 	struct str format = STR_NULL;
 	enum err_code e = read_typed(v, "input_audio", JT_OBJECT, REQUIRED, &audio, reterr);
-	if (e == ERR_OK)
-		e = read_str(c->arena, audio, "data", REQUIRED, &p->media.data, reterr);
-	if (e == ERR_OK)
-		e = read_str(c->arena, audio, "format", REQUIRED, &format, reterr);
 	if (e != ERR_OK)
 		return e;
+	e = read_str(c->arena, audio, "data", REQUIRED, &p->media.data, reterr);
+	if (e == ERR_OK)
+		e = read_str(c->arena, audio, "format", REQUIRED, &format, reterr);
+	if (e != ERR_OK) {
+		read_path(reterr, "input_audio");
+		return e;
+	}
 	p->media.source = MEDIA_BASE64;
 	p->media.media_type = arena_printf(
 	    c->arena, "audio/%.*s", (int)(format.len < 32 ? format.len : 32), format.ptr);

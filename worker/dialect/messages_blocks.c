@@ -59,7 +59,7 @@ read_content_source(struct messages_reader *r, struct jval source, unsigned dept
 	p->media.data = joined_text(r->conv->arena, content);
 	enum err_code e = read_blocks(r, content, depth + 1, &p->content, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "content");
+		read_path(reterr, "content");
 	return e;
 }
 
@@ -106,7 +106,7 @@ read_media(
 		return e;
 	e = read_source(r, source, depth, p, reterr);
 	if (e != ERR_OK) {
-		err_prefix(reterr, "source.");
+		read_path(reterr, "source");
 		return e;
 	}
 	if (p->kind != PART_DOCUMENT)
@@ -175,7 +175,7 @@ read_tool_result(
 		    reterr, ERR_INPUT, "content: Input should be a string or an array of blocks");
 	e = read_blocks(r, content, depth + 1, &p->content, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "content");
+		read_path(reterr, "content");
 	return e;
 }
 
@@ -278,7 +278,7 @@ read_block(
 		return ERR_OK;
 	struct part *p = new_part(r, fold == FOLD_TEXT ? PART_TEXT : kind_of(type), b);
 	if (p == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = p;
 	if (fold == FOLD_TEXT) {
 		p->raw = STR_NULL;
@@ -294,12 +294,12 @@ read_blocks(struct messages_reader *r, struct jval list, unsigned depth, struct 
 {
 	struct jiter it = {0};
 	if (depth >= CONTENT_DEPTH)
-		return err_set(reterr, ERR_INPUT, ": nested too deep");
+		return err_set(reterr, ERR_INPUT, "Nested too deep");
 	for (uint32_t i = 0; jv_next(list, &it); i++) {
 		struct part *p;
 		enum err_code e = read_block(r, it.value, depth, &p, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "[%u].", i);
+			read_path(reterr, "[%u]", i);
 			return e;
 		}
 		if (p == NULL)
@@ -317,14 +317,14 @@ messages_read_content(
 	if (jv_is(content, JT_STRING)) {
 		struct part *p = new_part(r, PART_TEXT, JV_ABSENT);
 		if (p == NULL)
-			return err_set(reterr, ERR_NOMEM, ": over the memory budget");
+			return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 		p->text = jv_str(r->conv->arena, content);
 		*end = p;
 		return ERR_OK;
 	}
 	if (!jv_is(content, JT_ARRAY))
 		return err_set(reterr, ERR_INPUT,
-		    jv_present(content) ? ": Input should be a string or an array of blocks"
-					: ": Field required");
+		    jv_present(content) ? "Input should be a string or an array of blocks"
+					: "Field required");
 	return read_blocks(r, content, 0, end, reterr);
 }

@@ -44,14 +44,14 @@ read_message(struct messages_reader *r, struct jval v, bool last, struct err *re
 	r->folded = false;
 	e = messages_read_content(r, jv_get(v, "content"), &parts, reterr);
 	if (e != ERR_OK) {
-		err_prefix(reterr, "content");
+		read_path(reterr, "content");
 		return e;
 	}
 	if (r->folded && parts == NULL)
 		return ERR_OK; /* nothing but what the gateway had shown */
 	struct message *m = conversation_add(c, role);
 	if (m == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	m->parts = parts;
 	m->raw = r->folded ? STR_NULL : jv_raw(v);
 	/* A turn that paused for us ends with an execution; few providers continue an assistant
@@ -77,7 +77,7 @@ read_system(struct messages_reader *r, struct jval root, struct err *reterr)
 	m->raw = jv_raw(system);
 	enum err_code e = messages_read_content(r, system, &m->parts, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "system");
+		read_path(reterr, "system");
 	return e;
 }
 
@@ -95,7 +95,7 @@ read_messages(struct messages_reader *r, struct jval root, struct err *reterr)
 	for (uint32_t i = 0; jv_next(list, &it); i++) {
 		e = read_message(r, it.value, i + 1 == n, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "messages[%u].", i);
+			read_path(reterr, "messages[%u]", i);
 			return e;
 		}
 	}
@@ -154,7 +154,7 @@ read_tools(struct conversation *c, struct jval root, struct err *reterr)
 	for (uint32_t i = 0; jv_next(list, &it); i++) {
 		e = read_tool(c, it.value, reterr);
 		if (e != ERR_OK) {
-			err_prefix(reterr, "tools[%u].", i);
+			read_path(reterr, "tools[%u]", i);
 			return e;
 		}
 	}
@@ -186,7 +186,7 @@ read_choice(struct conversation *c, struct jval root, struct err *reterr)
 	if (e == ERR_OK && c->choice.kind == CHOICE_NAMED)
 		e = read_str(c->arena, v, "name", REQUIRED, &c->choice.name, reterr);
 	if (e != ERR_OK) {
-		err_prefix(reterr, "tool_choice.");
+		read_path(reterr, "tool_choice");
 		return e;
 	}
 	if (no_parallel >= 0)
@@ -210,7 +210,7 @@ read_thinking(struct conversation *c, struct jval root, struct err *reterr)
 	if (e == ERR_OK)
 		e = read_number(v, "budget_tokens", OPTIONAL, &c->budget_raw, reterr);
 	if (e != ERR_OK) {
-		err_prefix(reterr, "thinking.");
+		read_path(reterr, "thinking");
 		return e;
 	}
 	if (str_eq(type, STR("disabled")))
@@ -253,7 +253,7 @@ read_output_config(struct conversation *c, struct jval root, struct err *reterr)
 	if (e == ERR_OK)
 		e = read_format(c, format, reterr);
 	if (e != ERR_OK) {
-		err_prefix(reterr, "output_config.");
+		read_path(reterr, "output_config");
 		return e;
 	}
 	if (effort.len > 0 && !str_eq(c->effort, STR("none")))
@@ -293,7 +293,7 @@ read_settings(struct conversation *c, struct jval root, struct err *reterr)
 	c->metadata_raw = jv_raw(metadata);
 	e = read_str(c->arena, metadata, "user_id", OPTIONAL, &c->user, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "metadata.");
+		read_path(reterr, "metadata");
 	return e;
 }
 
@@ -322,7 +322,7 @@ messages_decode(struct arena *a, struct str body, struct jval root, struct conve
 	(void)body;
 	struct conversation *c = ARENA_NEW(a, struct conversation);
 	if (c == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	c->arena = a;
 	c->wire = WIRE_MESSAGES;
 	struct messages_reader r = {.conv = c, .fold = {.arena = a}};
@@ -345,7 +345,7 @@ messages_decode(struct arena *a, struct str body, struct jval root, struct conve
 		return e;
 	keep_members(c, root);
 	if (arena_overflowed(a))
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = c;
 	return ERR_OK;
 }

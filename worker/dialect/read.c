@@ -1,8 +1,26 @@
 #include "worker/dialect/read.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "worker/dialect/mapping.h"
+
+void
+read_path(struct err *e, const char *fmt, ...)
+{
+	char path[128];
+	va_list ap;
+	if (e == NULL)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	char first = e->msg[0];
+	const char *glue = first >= 'A' && first <= 'Z' ? ": " : first == '[' ? "" : ".";
+	err_prefix(e, "%s%s", path, glue);
+}
 
 static enum err_code
 missing(const char *key, struct err *reterr)
@@ -183,7 +201,7 @@ read_tool_start(struct conversation *conv, struct jval t, struct tool **ret, str
 		return err_set(reterr, ERR_INPUT, "Input should be an object");
 	struct tool *tool = ARENA_NEW(conv->arena, struct tool);
 	if (tool == NULL)
-		return err_set(reterr, ERR_NOMEM, "over the memory budget");
+		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	enum err_code e = read_str(conv->arena, t, "type", OPTIONAL, &tool->type, reterr);
 	if (e == ERR_OK)
 		e = read_str(conv->arena, t, "purpose_hint", OPTIONAL, &tool->purpose_hint, reterr);
@@ -225,6 +243,6 @@ read_container_files(struct arena *a, struct jval t, struct tool *tool, struct e
 		e = read_strings(a, container, "file_ids", &tool->container_files,
 		    &tool->container_file_count, reterr);
 	if (e != ERR_OK)
-		err_prefix(reterr, "container.");
+		read_path(reterr, "container");
 	return e;
 }

@@ -1,7 +1,8 @@
 /* read.h - typed members of a request body; shared by the readers of all wires
  *
  * Pure. A member that is null counts as absent. Errors are ERR_INPUT and start with the member's
- * name; callers put the path in front ("messages[2].").
+ * name, or with a capital letter when they speak of the value itself; callers put the path in front
+ * with read_path.
  */
 #ifndef OTARI_WORKER_DIALECT_READ_H
 #define OTARI_WORKER_DIALECT_READ_H
@@ -12,6 +13,8 @@
 
 enum need { OPTIONAL, REQUIRED };
 
+/* "messages[2]" + "role: …" → "messages[2].role: …"; + "Input should be …" → "messages[2]: …" */
+void read_path(struct err *e, const char *fmt, ...) PRINTF(2, 3);
 /* STR_NULL when absent. Decoded. */
 MUST_CHECK enum err_code read_str(struct arena *a, struct jval object, const char *key,
     enum need need, struct str *ret, struct err *reterr);
