@@ -69,12 +69,41 @@ map_for(pid_t pid, uint32_t uid_base, int go_fd, int answer_fd)
 	_exit(0);
 }
 
+/* Of our own one id; count is 1 and no capability above is needed. */
 static bool
-enter_as_root(uint32_t uid_base, bool *ret_has_range, struct jail_fail *f)
+map_self(uid_t uid, gid_t gid, struct jail_fail *f)
 {
-	int go[2] = {-1, -1}, answer[2] = {-1, -1};
-	bool ok = false;
-	int got = -EIO;
+	char map[64];
+	if (!write_file("/proc/self/setgroups", "deny"))
+		return jail_failed(f, SB_USER_NS, "setgroups");
+	(void)snprintf(map, sizeof(map), "0 %u 1\n", uid);
+	if (!write_file("/proc/self/uid_map", map))
+		return jail_failed(f, SB_USER_NS, "uid_map");
+	(void)snprintf(map, sizeof(map), "0 %u 1\n", gid);
+	if (!write_file("/proc/self/gid_map", map))
+		return jail_failed(f, SB_USER_NS, "gid_map");
+	return true;
+}
+
+/* Root of a user namespace of somebody's is not the root of the machine. */
+static bool
+is_real_root(void)
+{
+	char text[128] = "";
+	unsigned inside = 0, outside = 0, count = 0;
+	int fd = fd_open("/proc/self/uid_map", O_RDONLY, 0);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	fd_close(&fd);
+	if (n <= 0 || sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
+		return true;
+	return inside == 0 && outside == 0;
+}
+
+/* The helper stays in the namespace above and maps this process; 0: it could not. */
+static int
+ask_helper(uint32_t uid_base, struct jail_fail *f)
+{
+	int go[2] = {-1, -1}, answer[2] = {-1, -1}, got = -EIO;
 	pid_t self = getpid(), helper = -1;
 	if (!fd_pipe(go, false) || !fd_pipe(answer, false) || (helper = fork()) < 0) {
 		jail_failed(f, SB_USER_NS, "fork");
@@ -95,11 +124,8 @@ enter_as_root(uint32_t uid_base, bool *ret_has_range, struct jail_fail *f)
 		got = -EIO;
 	if (got < 0) {
 		errno = -got;
-		jail_failed(f, SB_USER_NS, "uid_map");
-		goto out;
+		jail_failed(f, SB_UID_RANGE, "uid_map");
 	}
-	*ret_has_range = got == MAP_RANGE;
-	ok = true;
 out:
 	for (int i = 0; i < 2; i++) {
 		fd_close(&go[i]);
@@ -108,37 +134,36 @@ out:
 	if (helper > 0)
 		while (waitpid(helper, NULL, 0) < 0 && errno == EINTR)
 			;
-	return ok;
+	return got < 0 ? 0 : got;
 }
 
 static bool
-enter_as_user(struct jail_fail *f)
+enter_as_root(uint32_t uid_base, bool *ret_has_range, struct jail_fail *f)
 {
-	char map[64];
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-	if (unshare(CLONE_NEWUSER) != 0)
-		return jail_failed(f, SB_USER_NS, "unshare(CLONE_NEWUSER)");
-	if (!write_file("/proc/self/setgroups", "deny"))
+	bool is_real = is_real_root();
+	int got = ask_helper(uid_base, f);
+	if (got == 0) /* SB_UID_RANGE: the namespace is there, only its map is not */
+		return f->layer == SB_UID_RANGE && !is_real && map_self(0, 0, f);
+	*ret_has_range = got == MAP_RANGE;
+	if (setgroups(0, NULL) != 0)
 		return jail_failed(f, SB_USER_NS, "setgroups");
-	(void)snprintf(map, sizeof(map), "0 %u 1\n", uid);
-	if (!write_file("/proc/self/uid_map", map))
-		return jail_failed(f, SB_USER_NS, "uid_map");
-	(void)snprintf(map, sizeof(map), "0 %u 1\n", gid);
-	if (!write_file("/proc/self/gid_map", map))
-		return jail_failed(f, SB_USER_NS, "gid_map");
 	return true;
 }
 
 bool
 jail_enter_userns(uint32_t uid_base, bool *ret_has_range, struct jail_fail *f)
 {
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
 	*ret_has_range = false;
-	if (geteuid() != 0)
-		return enter_as_user(f);
+	if (uid != 0) {
+		if (unshare(CLONE_NEWUSER) != 0)
+			return jail_failed(f, SB_USER_NS, "unshare(CLONE_NEWUSER)");
+		return map_self(uid, gid, f);
+	}
 	if (!enter_as_root(uid_base, ret_has_range, f))
 		return false;
-	if (setgroups(0, NULL) != 0 || setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
+	if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
 		return jail_failed(f, SB_USER_NS, "setresuid");
 	return true;
 }

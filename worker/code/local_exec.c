@@ -15,10 +15,13 @@
 /* Bytes of output read in one go before the loop serves others. */
 #define READ_MAX (64u << 10)
 
+/* Room for our own lines at the end. */
+#define NOTE_MAX 256u
+
 static void
 capture(struct code_session *s, struct code_capture *c, const char *p, size_t n)
 {
-	size_t cap = s->backend->cfg.output_bytes;
+	size_t cap = c->kept.max - NOTE_MAX;
 	size_t keep = c->kept.len < cap ? cap - c->kept.len : 0;
 	buf_addn(&c->kept, p, keep < n ? keep : n);
 	c->total += n;
@@ -64,8 +67,7 @@ local_captures_init(struct code_session *s, int out, int err)
 	struct event_base *base = s->backend->base;
 	s->out.fd = out;
 	s->err.fd = err;
-	/* Room for our own line at the end. */
-	size_t max = (size_t)s->backend->cfg.output_bytes + 1024;
+	size_t max = (size_t)s->backend->cfg.output_bytes + NOTE_MAX;
 	buf_init(&s->out.kept, max);
 	buf_init(&s->err.kept, max);
 	s->out.ev = event_new(base, out, EV_READ | EV_PERSIST, on_out, s);
