@@ -1,15 +1,19 @@
 /* http_client.h - HTTP requests of ours: one libcurl multi on the caller's event loop
  *
- * Process: any with a libevent loop (worker, tools). Not thread-safe: all calls from the loop's
- * thread. Owns:    connections (kept alive and shared by all calls of one client) and running
- * calls. Limits:  bodies stream; nothing is buffered here but what libcurl holds (one write of up
- * to 16 KiB). Traps:   CURLOPT_QUICK_EXIT, NOSIGNAL, PROTOCOLS_STR "http,https" on every handle; no
- * redirects; a handle is never removed inside one of its own callbacks.
+ * Process: any with a libevent loop (worker, tools); SIGPIPE ignored. Not thread-safe: all calls
+ *          from the loop's thread.
+ * Owns:    connections (kept alive and shared by all calls of one client) and running calls.
+ * Limits:  bodies stream; nothing is buffered here but what libcurl holds (one write of up to
+ *          16 KiB). Of an answer's head at most 128 headers and 128 KiB.
+ * Traps:   CURLOPT_QUICK_EXIT, NOSIGNAL, PROTOCOLS_STR "http,https" on every handle; no redirects;
+ *          a handle is never removed inside one of its own callbacks. A connection that the peer
+ *          closed while it was idle is replaced in silence, and the request sent again.
  */
 #ifndef OTARI_BASE_HTTP_CLIENT_H
 #define OTARI_BASE_HTTP_CLIENT_H
 
 #include <sys/types.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 

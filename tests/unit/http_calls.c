@@ -1,4 +1,4 @@
-#include "http_calls.h"
+#include "tests/unit/http_calls.h"
 
 #include <stdio.h>
 #include <string.h>

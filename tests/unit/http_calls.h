@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/http_client.h"
 #include "base/str.h"
-#include "http_rig.h"
+#include "tests/unit/http_rig.h"
 
 struct event;
 struct event_base;

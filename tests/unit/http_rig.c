@@ -1,4 +1,4 @@
-#include "http_rig.h"
+#include "tests/unit/http_rig.h"
 
 #include <sys/mman.h>
 #include <sys/prctl.h>

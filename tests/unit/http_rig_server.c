@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "http_rig.h"
+#include "tests/unit/http_rig.h"
 #include "worker/http/multipart.h"
 #include "worker/http/uri.h"
 

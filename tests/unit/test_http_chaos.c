@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "http_calls.h"
+#include "tests/unit/http_calls.h"
 
 TestSuite(http_chaos, .timeout = 60);
 

@@ -8,7 +8,7 @@
 #include <event2/event.h>
 
 #include "base/clock.h"
-#include "http_calls.h"
+#include "tests/unit/http_calls.h"
 
 TestSuite(http_client, .timeout = 30);
 

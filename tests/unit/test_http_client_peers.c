@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 
 #include "base/fd.h"
-#include "http_calls.h"
+#include "tests/unit/http_calls.h"
 
 TestSuite(http_client_peers, .timeout = 30);
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "http_rig.h"
+#include "tests/unit/http_rig.h"
 
 TestSuite(http_memory, .timeout = 30);
 

@@ -9,12 +9,12 @@
  * Life:    on_request (head complete, no body byte read yet) → handler asks for the body (or not) →
  *          reply → on_close. A client that leaves at any time gives on_close(aborted = true) once;
  *          aborted also means that the reply did not reach the socket whole. After on_close the
- *          exchange is gone; inside it every http_*() call is still allowed and does nothing. A reply
- *          before the body was read is legal: a small rest is read away, after a large one the
- *          connection is closed, in such a way that the client reads the answer (lingering close).
- *          A client that shuts its sending side while it waits for an answer has left.
- * Rule:    no callback runs inside an http_*() call of a handler; they come from the loop, one after
- *          the other. http_server_free() must not be called inside one.
+ *          exchange is gone; inside it every http_*() call is still allowed and does nothing. A
+ *          reply before the body was read is legal: a small rest is read away, after a large one
+ *          the connection is closed in such a way that the client reads the answer (lingering
+ *          close). A client that shuts its sending side while it waits for an answer has left.
+ * Rule:    no callback runs inside an http_*() call of a handler; they come from the loop, one
+ *          after the other. http_server_free() must not be called inside one.
  */
 #ifndef OTARI_WORKER_HTTP_HTTP_H
 #define OTARI_WORKER_HTTP_HTTP_H
@@ -81,8 +81,8 @@ struct http_server_ops {
 MUST_CHECK enum err_code http_server_new(struct event_base *base,
     const struct http_server_config *cfg, const struct http_server_ops *ops, void *arg,
     struct http_server **ret, struct err *reterr);
-/* Takes a listening, non-blocking fd (not on failure). SSL_CTX may be NULL (borrowed). May be called
- * several times. */
+/* Takes a listening, non-blocking fd (not on failure). SSL_CTX may be NULL (borrowed). May be
+ * called several times. */
 struct ssl_ctx_st;
 MUST_CHECK enum err_code http_server_listen(
     struct http_server *s, int fd, struct ssl_ctx_st *tls, struct err *reterr);

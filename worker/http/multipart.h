@@ -1,14 +1,13 @@
-/* multipart.h - multipart/form-data reader (RFC 7578, RFC 2046 §5.1): bytes in at any split, parts
- * out
+/* multipart.h - multipart/form-data reader (RFC 7578, RFC 2046 §5.1): bytes in, parts out
  *
  * Process: worker; pure. Fits http_body_stream(): on_body feeds and returns !multipart_is_paused().
  * Owns:    the head of the part being read, and while paused the rest of the piece that was fed.
  * Limits:  LIMIT_MULTIPART_PARTS parts, LIMIT_MULTIPART_HEAD_BYTES of headers a part (and of text
  *          before the first), LIMIT_MULTIPART_FIELD_BYTES in a part without a filename. File parts
  *          have none here and are never buffered.
- * Rules:   CRLF only; exactly one Content-Disposition: form-data with a name; parts that are
- * encoded (base64, quoted-printable) are refused, because passing them on as they are would store
- *          the wrong bytes; nested multipart is opaque data.
+ * Rules:   CRLF only; exactly one Content-Disposition: form-data with a name; encoded parts
+ *          (base64, quoted-printable) are refused, because passing them on as they are would
+ *          store the wrong bytes; nested multipart is opaque data.
  */
 #ifndef OTARI_WORKER_HTTP_MULTIPART_H
 #define OTARI_WORKER_HTTP_MULTIPART_H

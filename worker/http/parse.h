@@ -4,9 +4,10 @@
  * Owns:    a head parser owns the bytes of its head; every span of its http_head points into them
  *          until http_head_parser_done().
  * Limits:  LIMIT_HTTP_HEAD_BYTES (431), LIMIT_HTTP_TARGET_BYTES (414), LIMIT_HTTP_HEADERS (431).
- * Rules:   RFC 9112, and where it lets a server be lenient we are not, because what two parsers
- * read differently is how requests are smuggled: CRLF only, no folding, no white space before a
- *          colon, one Content-Length of digits, Transfer-Encoding exactly "chunked", never both.
+ * Rules:   RFC 9112, and where it lets a server be lenient we are not, because requests are
+ *          smuggled through what two parsers read differently: CRLF only, no folding, no white
+ *          space before a colon, one Content-Length of digits, Transfer-Encoding exactly
+ *          "chunked", never both.
  */
 #ifndef OTARI_WORKER_HTTP_PARSE_H
 #define OTARI_WORKER_HTTP_PARSE_H

@@ -13,7 +13,7 @@
 enum range_kind {
 	RANGE_WHOLE, /* absent, another unit, malformed, or several: answer 200, all of it */
 	RANGE_PART,  /* answer 206 with the part */
-	RANGE_UNSATISFIABLE, /* answer 416 with "Content-Range: bytes * /SIZE" (no space) */
+	RANGE_UNSATISFIABLE, /* answer 416; Content-Range is "bytes", space, star, slash, size */
 };
 
 /* header: the value, or STR_NULL. The part is cut to the size. Outputs only for RANGE_PART, in
