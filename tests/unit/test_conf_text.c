@@ -1,0 +1,218 @@
+/* The texts around the configuration: dump, shipped file, man page, otari -t, master key file. */
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "conf/docs.h"
+#include "conf/master_key.h"
+#include "tests/unit/conf_fixture.h"
+
+TestSuite(conf_text, .timeout = 20);
+
+Test(conf_text, hides_secrets_in_the_dump)
+{
+	struct loaded l = load("master_key: topsecret-0123456789\n"
+			       "database_url: mysql://user:dbsecret@h/d\n"
+			       "files_storage_options: {key: storagesecret}\n"
+			       "providers:\n"
+			       "  p: {api_base: \"http://h\", api_key: keysecret,"
+			       " headers: {authorization: headersecret}}\n"
+			       "workspaces: {w: {code_execution: {executor: otari}}}\n");
+	must_load(&l);
+	struct buf b = BUF_INIT(1 << 20);
+	conf_dump(l.conf, &b);
+	cr_assert(strstr(b.ptr, "secret") == NULL || strstr(b.ptr, "keysecret") == NULL);
+	static const char *const never[] = {
+	    "topsecret", "dbsecret", "storagesecret", "keysecret", "headersecret"};
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		cr_assert(strstr(b.ptr, never[i]) == NULL, "%s", never[i]);
+	cr_assert(strstr(b.ptr, "database_url: \"mysql://user:***@h/d\"  # line 2") != NULL);
+	cr_assert(strstr(b.ptr, "port: 8000  # default") != NULL);
+	cr_assert(strstr(b.ptr, "      executor: otari") != NULL);
+	buf_done(&b);
+	done(&l);
+}
+
+/* Errors end up in logs and on terminals. */
+Test(conf_text, shows_no_secret_in_errors)
+{
+	static const char *const rows[] = {
+	    "master_key: \"sesame one\"\n",
+	    "database_url: oracle://u:sesame@h/d\n",
+	    "database_url: mysql://u:sesame@h\n",
+	    "database_url: sesame\n",
+	    "providers: {p: {api_base: \"http://h\", api_key: \"sesame\\n1\"}}\n",
+	    "providers: {p: {api_base: \"http://u:sesame@h\"}}\n",
+	    "providers: {p: {api_base: \"http://h\", headers: {a: \"sesame\\n\"}}}\n",
+	    "keys: [{hash: gw-sesame}]\n",
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct loaded l = load(rows[i]);
+		cr_assert_eq(l.rc, ERR_INPUT, "row %zu", i);
+		cr_assert(strstr(l.report.errors.ptr, "sesame") == NULL, "row %zu: %s", i,
+		    l.report.errors.ptr);
+		done(&l);
+	}
+}
+
+static void
+check_golden(const char *path, void (*make)(struct buf *))
+{
+	struct buf b = BUF_INIT(1 << 20);
+	char *text;
+	size_t n;
+	make(&b);
+	cr_assert_not(b.overflowed);
+	if (getenv("OTARI_TEST_UPDATE") != NULL) {
+		int fd = fd_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+		cr_assert_eq(fd_write_all(fd, buf_str(&b), NULL), ERR_OK);
+		fd_close(&fd);
+	}
+	cr_assert_eq(fd_read_file(path, 1 << 20, &text, &n, NULL), ERR_OK, "%s is missing", path);
+	cr_assert(str_eq(str_n(text, n), buf_str(&b)),
+	    "%s is not what the key table makes; run the test with OTARI_TEST_UPDATE=1", path);
+	mem_free(text);
+	buf_done(&b);
+}
+
+Test(conf_text, ships_texts_that_agree_with_the_key_table)
+{
+	check_golden("otari.conf", conf_example);
+	check_golden("docs/otari.conf.5", conf_man);
+}
+
+Test(conf_text, ships_a_file_that_loads)
+{
+	char *text;
+	size_t n;
+	cr_assert_eq(fd_read_file("otari.conf", 1 << 20, &text, &n, NULL), ERR_OK);
+	struct loaded l = load_text(str_n(text, n), STR("OPENAI_API_KEY=x\0"));
+	must_load(&l);
+	cr_assert(str_eq(l.conf->sandbox_url, STR("local:")));
+	cr_assert_eq(l.report.warning_count, 0, "%s", l.report.warnings.ptr);
+	done(&l);
+	/* Every line that is commented out is a line that could be written. */
+	struct buf b = BUF_INIT(1 << 20);
+	struct str rest = str_n(text, n), line;
+	while (str_split(&rest, '\n', &line)) {
+		bool is_key = line.len > 1 && line.ptr[0] == '#' && line.ptr[1] != ' ' &&
+			      !str_starts(line, STR("#\n"));
+		bool is_member = str_starts(line, STR("#  "));
+		if (is_key || is_member)
+			line = str_from(line, 1);
+		buf_add(&b, line);
+		buf_addc(&b, '\n');
+	}
+	l = load_text(buf_str(&b), STR("OPENAI_API_KEY=sk\0"));
+	/* Keys that are only a name mean "not set"; tls, files and budgets then stay as they are.
+	 */
+	must_load(&l);
+	cr_assert_eq(l.conf->provider_count, 3);
+	cr_assert_eq(l.conf->key_count, 1);
+	done(&l);
+	buf_done(&b);
+	mem_free(text);
+}
+
+Test(conf_text, has_a_sound_key_table)
+{
+	size_t n;
+	const struct conf_key *keys = conf_keys(&n);
+	for (size_t i = 0; i < n; i++) {
+		cr_assert(keys[i].doc != NULL && keys[i].doc[0] != '\0', "%s", keys[i].name);
+		cr_assert_eq(keys[i].doc[strlen(keys[i].doc) - 1], '.', "%s", keys[i].name);
+		cr_assert_eq(
+		    conf_key_find(str_c(keys[i].name)), &keys[i], "%s twice", keys[i].name);
+		for (size_t j = 0; j < i; j++)
+			cr_assert(keys[i].type == KT_SECTION || keys[j].type == KT_SECTION ||
+				      keys[i].off != keys[j].off,
+			    "%s and %s", keys[i].name, keys[j].name);
+	}
+	cr_assert_not_null(conf_effect_name(EFFECT_SPAWNER));
+	cr_assert_str_eq(conf_key_nearest(STR("sandbox_queue")), "sandbox_queue_ms");
+	cr_assert_str_eq(conf_key_nearest(STR("file_max_bytes")), "files_max_bytes");
+	cr_assert_null(conf_key_nearest(STR("qqqq")));
+	cr_assert_null(conf_key_nearest(STR("")));
+}
+
+/* --- otari -t and the master key ------------------------------------------------------------- */
+
+static char *
+run_test(const char *path, int *ret_status)
+{
+	static char out[65536];
+	int fds[2];
+	static char *env[] = {NULL, NULL};
+	cr_assert(fd_pipe(fds, false));
+	*ret_status = conf_test(path, env, fds[1]);
+	fd_close(&fds[1]);
+	ssize_t n = read(fds[0], out, sizeof(out) - 1);
+	out[n > 0 ? n : 0] = '\0';
+	fd_close(&fds[0]);
+	return out;
+}
+
+Test(conf_text, tests_files_for_the_command_line)
+{
+	char path[] = "/tmp/otari-conf-XXXXXX";
+	int fd = mkstemp(path), status;
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fd_write_all(fd, STR("port: 1\nprot: 2\n"), NULL), ERR_OK);
+	char *out = run_test(path, &status), want[128];
+	cr_assert_eq(status, 1);
+	(void)snprintf(want, sizeof(want), "%s:2: unknown key 'prot'", path);
+	cr_assert(strstr(out, want) != NULL && strstr(out, ": 1 error\n") != NULL, "%s", out);
+	cr_assert_eq(ftruncate(fd, 8), 0);
+	out = run_test(path, &status);
+	cr_assert(status == 0 && strstr(out, "the configuration is good") != NULL, "%s", out);
+	fd_close(&fd);
+	(void)unlink(path);
+	out = run_test(path, &status);
+	cr_assert(status == 1 && strstr(out, "No such file") != NULL, "%s", out);
+	out = run_test(NULL, &status);
+	cr_assert_eq(status, 0, "%s", out);
+}
+
+Test(conf_text, makes_a_master_key_once)
+{
+	char dir[] = "/tmp/otari-mk-XXXXXX", path[64], other[64], *one, *two;
+	size_t n1, n2;
+	int fd;
+	bool created;
+	struct err e = {0};
+	struct stat st;
+	cr_assert_not_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/master.key", dir);
+	(void)snprintf(other, sizeof(other), "%s/link", dir);
+	cr_assert_eq(master_key_open(path, &fd, &created, &e), ERR_OK, "%s", e.msg);
+	cr_assert(created && fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600);
+	cr_assert_eq(st.st_nlink, 1);
+	cr_assert_eq(fd_read_all(fd, 1024, &one, &n1, NULL), ERR_OK);
+	fd_close(&fd);
+	cr_assert(n1 == 68 && str_starts(str_n(one, n1), STR("gw-")) && one[67] == '\n');
+	cr_assert_eq(master_key_open(path, &fd, &created, NULL), ERR_OK);
+	cr_assert_not(created);
+	cr_assert_eq(fd_read_all(fd, 1024, &two, &n2, NULL), ERR_OK);
+	cr_assert(str_eq(str_n(one, n1), str_n(two, n2)));
+	fd_close(&fd);
+	cr_assert_eq(chmod(path, 0640), 0);
+	cr_assert_eq(master_key_open(path, &fd, &created, NULL), ERR_INPUT);
+	cr_assert_eq(chmod(path, 0600), 0);
+	cr_assert_eq(symlink(path, other), 0);
+	cr_assert_eq(master_key_open(other, &fd, &created, NULL), ERR_IO);
+	cr_assert_eq(master_key_open(dir, &fd, &created, NULL), ERR_INPUT);
+	cr_assert_eq(master_key_open("/nonexistent/master.key", &fd, &created, NULL), ERR_IO);
+	(void)unlink(other);
+	(void)unlink(path);
+	cr_assert_eq(rmdir(dir), 0, "nothing is left beside it");
+	mem_free(one);
+	mem_free(two);
+}
