@@ -352,8 +352,7 @@ annotation(struct messages_reply *m, const struct turn_event *ev)
 static void
 write_stop(struct messages_reply *m, struct jw *w)
 {
-	bool sequence =
-	    m->finish.reason == FINISH_STOP_SEQUENCE && m->finish.stop_sequence.ptr != NULL;
+	bool sequence = m->finish.reason == FINISH_STOP_SEQUENCE && m->finish.stop_sequence.len > 0;
 	if (m->finish.reason == FINISH_OTHER && m->finish.raw_wire == WIRE_MESSAGES &&
 	    m->finish.reason_raw.len > 0 && !m->has_call)
 		jw_kstr(w, "stop_reason", m->finish.reason_raw);

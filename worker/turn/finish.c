@@ -46,6 +46,7 @@ turn_finish(struct turn *t, enum finish_reason reason)
 	    .type = TURN_FINISH,
 	    .reason = reason,
 	    .reason_raw = t->reason_raw,
+	    .raw = t->finish_raw,
 	    .raw_wire = t->provider->wire,
 	    .stop_sequence = t->stop_sequence,
 	};

@@ -58,6 +58,7 @@ turn_on_turn_event(void *arg, const struct turn_event *ev)
 		t->reason = ev->reason;
 		t->reason_raw = arena_str(t->req->arena, ev->reason_raw);
 		t->stop_sequence = arena_str(t->req->arena, ev->stop_sequence);
+		t->finish_raw = arena_str(t->req->arena, ev->raw);
 		break;
 	case TURN_USAGE:
 		t->round_usage = ev->usage;

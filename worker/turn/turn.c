@@ -175,7 +175,7 @@ reset_round(struct turn *t)
 	t->calls = NULL;
 	t->calls_end = &t->calls;
 	t->reason = FINISH_OTHER;
-	t->reason_raw = t->stop_sequence = STR_NULL;
+	t->reason_raw = t->stop_sequence = t->finish_raw = STR_NULL;
 	t->round_usage = TOKEN_USAGE_NONE;
 	t->results = NULL;
 	buf_clear(&t->body);

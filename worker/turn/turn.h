@@ -81,6 +81,7 @@ struct turn {
 	bool has_foreign_call;
 	enum finish_reason reason;
 	struct str reason_raw, stop_sequence;
+	struct str finish_raw; /* other members of the answer, for a client of the same wire */
 	struct token_usage round_usage, usage;
 	struct event *linger; /* END came, the connection did not close yet */
 	/* a failure that the events told of; acted on outside the parser */
