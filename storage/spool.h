@@ -56,7 +56,7 @@ typedef enum err_code spool_batch_fn(
     const struct usage *rows, size_t n, void *arg, struct err *reterr);
 struct spool_drained {
 	uint64_t files, records, damaged, newer;
-	uint64_t left; /* files that wait for a later pass */
+	uint64_t left, left_bytes; /* files that wait for a later pass, of this pass alone */
 };
 /* One pass over dir: adopts, fsyncs, hands out, deletes. Adds to *ret, also on failure. An error of
  * fn ends the pass; the file stays and is handed out again from its start. */

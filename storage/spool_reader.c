@@ -148,6 +148,15 @@ remove_stale(struct pass *p, const char *name)
 		(void)unlinkat(p->dir, name, 0);
 }
 
+static void
+count_left(struct pass *p, const char *name)
+{
+	struct stat st;
+	p->sum->left++; /* also when its writer handed it over just now: it has another name */
+	if (fstatat(p->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		p->sum->left_bytes += (uint64_t)st.st_size;
+}
+
 /* After the first failure the rest is only counted. */
 static enum err_code
 visit(struct pass *p, const char *name, enum err_code rc, struct err *reterr)
@@ -159,12 +168,14 @@ visit(struct pass *p, const char *name, enum err_code rc, struct err *reterr)
 	} else if (str_starts(s, STR("usage-")) && str_ends(s, STR(".ready"))) {
 		if (rc == ERR_OK)
 			rc = drain_file(p, name, reterr);
-		p->sum->left += rc != ERR_OK;
+		if (rc != ERR_OK)
+			count_left(p, name);
 	} else if (str_starts(s, STR("usage-")) && str_ends(s, STR(".spool"))) {
 		bool adopted = rc == ERR_OK && adopt(p, name, ready);
 		if (adopted)
 			rc = drain_file(p, ready, reterr);
-		p->sum->left += !adopted || rc != ERR_OK;
+		if (!adopted || rc != ERR_OK)
+			count_left(p, adopted ? ready : name);
 	}
 	return rc;
 }
@@ -184,7 +195,7 @@ spool_drain(
 		return rc;
 	}
 	p.rows = MEM_NEW_ARRAY(struct usage, SPOOL_BATCH);
-	ret->left = 0;
+	ret->left = ret->left_bytes = 0;
 	enum err_code rc = ERR_OK;
 	const struct dirent *e;
 	for (unsigned n = 0; n < PASS_MAX_FILES && (e = readdir(d)) != NULL; n++)

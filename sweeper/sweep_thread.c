@@ -82,7 +82,9 @@ drain(struct sweep_thread *w, uint64_t *ret_left)
 	enum err_code rc = open_database(w, &err);
 	if (rc == ERR_OK)
 		rc = sweep_usage(w->db, w->spool, &sum, &err);
-	note_database(w, rc, &err);
+	if (rc != ERR_OK || sum.spool.records > 0) /* an empty spool asks no database */
+		note_database(w, rc, &err);
+	board_gauge(w->slot, BG_SPOOL_BYTES, sum.spool.left_bytes);
 	if (sum.added > 0)
 		board_count(w->slot, BC_USAGE_DRAINED, sum.added);
 	if (sum.refused > 0)
