@@ -9,6 +9,10 @@
 #include "base/arena.h"
 #include "storage/sql/store_generation.h"
 
+/* metadata_json of a key that otari.conf declares: the builder makes and removes these, and nobody
+ * else does. */
+#define STORE_KEY_DECLARED "{\"declared\":\"otari.conf\"}"
+
 struct store_key {
 	struct str id;
 	struct str hash_hex; /* SHA-256 of the whole key, 64 lower-case hex digits */

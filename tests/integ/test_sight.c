@@ -174,3 +174,28 @@ Test(sight, administration_is_the_master_keys_alone_and_reads_its_bodies_strictl
 	expect(s, "GET", "/v1/keys?limit=0", s->master_key, 422);
 	server_stop(&s);
 }
+
+/* SHA-256 of "gw-declared". */
+#define DECLARED_HASH "edb6ea22d4a81dd343e21f59e5b84aec732dc6e6700f856d58e3b8b412fb0479"
+
+Test(sight, a_declared_key_works_and_is_read_only_here)
+{
+	const struct server_opts opts = {
+	    .conf = "keys:\n  - hash: " DECLARED_HASH "\n    name: from-the-file\n"};
+	struct server *s = server_start(&opts);
+	char path[160] = "";
+	expect(s, "GET", "/v1/models", "gw-declared", 200);
+	json_t *root = ask(s, "GET", "/v1/keys", STR_NULL, s->master_key, 200), *item;
+	size_t i;
+	json_array_foreach(root, i, item) {
+		if (strcmp(at(item, "key_name"), "from-the-file") == 0)
+			(void)snprintf(path, sizeof(path), "/v1/keys/%s", at(item, "id"));
+	}
+	json_decref(root);
+	cr_assert(path[0] != '\0');
+	expect(s, "DELETE", path, s->master_key, 409);
+	expect(s, "GET", "/v1/models", "gw-declared", 200);
+	json_decref(ask(s, "POST", "/v1/keys", STR("{\"metadata\":{\"declared\":\"otari.conf\"}}"),
+	    s->master_key, 422));
+	server_stop(&s);
+}

@@ -93,6 +93,10 @@ read_key(struct request *req, json_t *o, struct store_key *k)
 	    !admin_body_unbuilt(req, o, "exclude_from_budget") ||
 	    !admin_body_unbuilt(req, o, "reject_user_mismatch"))
 		return false;
+	if (str_eq(k->metadata_json, STR(STORE_KEY_DECLARED))) {
+		request_errorf(req, 422, "metadata: this value is kept for keys of otari.conf");
+		return false;
+	}
 	if (k->user_id.ptr == NULL)
 		k->user_id = STR(STORE_USER_DEFAULT);
 	k->workspace_id = STR(STORE_WORKSPACE_DEFAULT);
@@ -138,7 +142,7 @@ on_create_body(void *arg, struct str body)
 	kc->change.what = PUBLISH_KEYS;
 	kc->change.commit = commit_create;
 	kc->change.answer = answer_create;
-	kc->change.subject = "API key";
+	kc->change.conflict = "An API key of this id exists already";
 	change_start(req, &kc->change);
 }
 
@@ -155,6 +159,12 @@ static enum err_code
 commit_delete(struct change *c, struct db *db, struct err *reterr)
 {
 	struct key_change *kc = (struct key_change *)c;
+	struct store_key row;
+	enum err_code code = store_key_get(db, c->work.req->arena, kc->key.id, &row, reterr);
+	if (code != ERR_OK)
+		return code;
+	if (str_eq(row.metadata_json, STR(STORE_KEY_DECLARED)))
+		return err_set(reterr, ERR_CONFLICT, "declared in otari.conf");
 	return store_key_delete(db, kc->key.id, NULL, reterr);
 }
 
@@ -177,7 +187,7 @@ keys_delete(struct request *req)
 	kc->change.what = PUBLISH_KEYS;
 	kc->change.commit = commit_delete;
 	kc->change.answer = answer_delete;
-	kc->change.subject = "API key";
+	kc->change.conflict = "otari.conf declares this API key: take it out there and reload";
 	change_start(req, &kc->change);
 }
 

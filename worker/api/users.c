@@ -85,7 +85,7 @@ on_create_body(void *arg, struct str body)
 	uc->change.what = PUBLISH_KEYS;
 	uc->change.commit = commit_create;
 	uc->change.answer = answer_create;
-	uc->change.subject = "user";
+	uc->change.conflict = "A user of this user_id exists already";
 	change_start(req, &uc->change);
 }
 
