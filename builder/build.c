@@ -43,9 +43,12 @@ fail(struct build *b, const char *text, bool bad_conf)
 	return false;
 }
 
+/* Said when the operator asks; the builds that every change through the API makes are silent. */
 static void
 keep_warnings(struct build *b)
 {
+	if (!b->req.reload)
+		return;
 	b->result.warnings = arena_str(b->arena, buf_str(&b->report.warnings));
 }
 
