@@ -26,6 +26,18 @@ child_label(const struct child *c)
 	return text;
 }
 
+/* The other roles write their slot themselves; the spawner does not map the board. */
+static void
+show_on_board(struct child *c)
+{
+	if (c->role != ROLE_SPAWNER && c->state != CHILD_KILLED)
+		return;
+	c->slot->state = c->state == CHILD_READY      ? BOARD_READY
+			 : c->state == CHILD_DRAINING ? BOARD_DRAINING
+						      : BOARD_DEAD;
+	c->slot->heartbeat_ms = (uint64_t)clock_mono_ms();
+}
+
 void
 child_set_state(struct child *c, enum child_state to, int64_t deadline_ms)
 {
@@ -37,6 +49,7 @@ child_set_state(struct child *c, enum child_state to, int64_t deadline_ms)
 	    4);
 	c->state = to;
 	c->deadline_ms = deadline_ms;
+	show_on_board(c);
 	if (to == CHILD_READY)
 		c->ready_ms = clock_mono_ms();
 }

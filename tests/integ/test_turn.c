@@ -196,7 +196,7 @@ Test(turn, a_declared_tool_that_is_not_called_leases_nothing)
 		reply_done(&r);
 	}
 	server_ask(s, "GET", "/metrics", STR_NULL, &admin, &r);
-	cr_expect(strstr(r.body.ptr, "otari_leases_total 0") != NULL, "%s", r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "otari_sandbox_leases_total 0") != NULL, "%s", r.body.ptr);
 	reply_done(&r);
 	server_stop(&s);
 }
