@@ -35,7 +35,7 @@ struct jail {
 	const struct sandbox_settings *settings;
 	struct jail_filter filter;
 	bool has_range; /* a uid per session; else all share the spawner's one */
-	int init_fd;    /* the otari-init program */
+	int init_fd;    /* /init of the new root */
 };
 
 /* uid (inside the spawner's user namespace) of session slot n. */
@@ -52,8 +52,9 @@ bool jail_unshare(struct jail_fail *f);
 
 /* --- rootfs.c: step 3, as pid 1 of it ----------------------------------------------------------
  */
-/* Builds the root that every session starts from and moves into it; the host's is gone after. */
-bool jail_enter_rootfs(const struct sandbox_settings *s, struct jail_fail *f);
+/* Builds the root that every session starts from, with a copy of otari-init as /init, and moves
+ * into it; the host's is gone after. */
+bool jail_enter_rootfs(const struct sandbox_settings *s, int init_fd, struct jail_fail *f);
 
 /* --- seccomp.c: step 4 -------------------------------------------------------------------------
  */
@@ -75,5 +76,8 @@ pid_t jail_clone(const struct jail *j, uint32_t slot, const struct jail_pipes *p
 bool jail_session_mounts(const struct jail *j, uid_t owner, struct jail_fail *f);
 bool jail_session_ids(const struct jail *j, uid_t uid, struct jail_fail *f);
 bool jail_session_locks(const struct jail *j, struct jail_fail *f);
+/* landlock.c: nothing, and true, where the kernel cannot. */
+bool jail_session_landlock(struct jail_fail *f);
+bool jail_has_landlock(void);
 
 #endif

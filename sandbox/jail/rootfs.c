@@ -129,8 +129,31 @@ make_dev(struct jail_fail *f)
 	return true;
 }
 
+/* The path that it was opened by cannot be named in here, and may be mounted noexec. */
+static bool
+copy_init(int init_fd, struct jail_fail *f)
+{
+	char chunk[16384];
+	off_t at = 0;
+	ssize_t n;
+	int fd = fd_open("init", O_CREAT | O_EXCL | O_WRONLY, 0555);
+	if (fd < 0)
+		return jail_failed(f, SB_MOUNT_NS, "init");
+	while ((n = pread(init_fd, chunk, sizeof(chunk), at)) > 0) {
+		if (fd_write_all(fd, str_n(chunk, (size_t)n), NULL) != ERR_OK) {
+			n = -1;
+			break;
+		}
+		at += n;
+	}
+	int e = errno;
+	fd_close(&fd);
+	errno = e;
+	return n == 0 || jail_failed(f, SB_MOUNT_NS, "copy of otari-init");
+}
+
 bool
-jail_enter_rootfs(const struct sandbox_settings *s, struct jail_fail *f)
+jail_enter_rootfs(const struct sandbox_settings *s, int init_fd, struct jail_fail *f)
 {
 	char rootfs[LEASE_PATH_MAX];
 	memcpy(rootfs, s->rootfs, sizeof(rootfs));
@@ -145,10 +168,11 @@ jail_enter_rootfs(const struct sandbox_settings *s, struct jail_fail *f)
 	}
 	umask(022);
 	if (mount("otari", STAGE, "tmpfs", MS_NOSUID | MS_NODEV,
-		"size=4m,nr_inodes=512,mode=0755") != 0 ||
+		"size=16m,nr_inodes=512,mode=0755") != 0 ||
 	    chdir(STAGE) != 0)
 		return jail_failed(f, SB_MOUNT_NS, "mount tmpfs");
-	if (!make_system(rootfs, f) || !make_etc(rootfs, f) || !make_dev(f))
+	if (!make_system(rootfs, f) || !make_etc(rootfs, f) || !make_dev(f) ||
+	    !copy_init(init_fd, f))
 		return false;
 	static const char *const dirs[] = {"proc", "tmp", "work", "mnt"};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)

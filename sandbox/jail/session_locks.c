@@ -107,7 +107,7 @@ jail_session_locks(const struct jail *j, struct jail_fail *f)
 		return false;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return jail_failed(f, SB_NO_NEW_PRIVS, "no_new_privs");
-	if (!set_limits(j->settings, f))
+	if (!jail_session_landlock(f) || !set_limits(j->settings, f))
 		return false;
 	struct sock_fprog prog = {j->filter.count, j->filter.insns};
 	if (j->filter.count == 0) /* only a test that wants to see the other walls alone */

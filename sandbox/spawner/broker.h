@@ -1,7 +1,7 @@
 /* broker.h - lends sessions: the loop of the spawner
  *
  * Process: spawner. Files: broker.c (loop, master, workers), lend.c (queue, pool, hand-over),
- *          selftest.c (report), session.c (one sandbox).
+ *          selftest.c (report), session.c (one sandbox), watch.c (memory).
  * Rule:    leases are answered first; a session is made off the loop. Where a wall is missing every
  *          lease is answered REFUSED with its name.
  */
@@ -47,7 +47,7 @@ struct broker {
 	struct jail jail;
 	struct lease_selftest report;
 	bool is_tested; /* report is final */
-	struct event *ev_master, *ev_parent, *ev_child, *ev_deadline, *ev_refill;
+	struct event *ev_master, *ev_parent, *ev_child, *ev_deadline, *ev_refill, *ev_watch;
 	struct broker_workers workers;
 	struct session_list sessions;
 	struct broker_queue queue;
@@ -75,6 +75,9 @@ void lend_session_failed(struct broker *b, const struct jail_fail *f);
 void lend_session_gone(struct broker *b, struct session *s);
 /* NULL with the error logged. */
 struct session *lend_new_session(struct broker *b);
+
+/* watch.c: goes on by itself while anything is leased */
+void watch_start(struct broker *b);
 
 /* broker.c */
 void broker_tested(struct broker *b); /* tells the master and the workers, opens the pool */

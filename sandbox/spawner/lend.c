@@ -67,6 +67,7 @@ hand_over(struct broker *b, struct broker_waiting *q)
 	memcpy(s->workspace, q->workspace, sizeof(s->workspace));
 	if (lease_send(q->worker->fd, &a, s->fds, LEASE_FDS, &e) == ERR_OK) {
 		session_handed_over(s);
+		watch_start(b);
 	} else {
 		log_warn("lease lost", LOG_ERR(&e), LOG_INT("worker", q->worker->number));
 		session_kill(s);

@@ -58,8 +58,12 @@ selftest_start(struct broker *b)
 		report_set(b, SB_UID_RANGE, SB_ACTIVE, 0, "a user id per session");
 	else
 		report_set(b, SB_UID_RANGE, SB_DEGRADED, 0, "one user id for all sessions");
-	report_set(b, SB_MEMORY_CGROUP, SB_DEGRADED, 0, "memory is bounded per process only");
-	report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "not used");
+	report_set(b, SB_MEMORY_CGROUP, SB_DEGRADED, 0,
+	    "no cgroup: limits per process, and a watch over each session");
+	if (jail_has_landlock())
+		report_set(b, SB_LANDLOCK, SB_ACTIVE, 0, "a second wall over paths");
+	else
+		report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "not in this kernel");
 	b->test = lend_new_session(b);
 	if (b->test == NULL) {
 		struct jail_fail f = {SB_PID_NS, errno, "clone of a session"};

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,11 @@ run_inner(struct broker *b, int parent_fd)
 	struct err e;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* and parent_fd, if the parent died before this */
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	bool ok = jail_enter_rootfs(&b->settings, &f);
+	int exe = FD_INIT_EXE;
+	bool ok = jail_enter_rootfs(&b->settings, exe, &f);
+	fd_close(&exe);
+	if (ok && (b->jail.init_fd = fd_open("/init", O_PATH, 0)) < 0)
+		ok = jail_failed(&f, SB_MOUNT_NS, "open of otari-init");
 	if (ok && jail_filter_build(&b->jail.filter, &e) != ERR_OK) {
 		log_error("system call filter", LOG_ERR(&e));
 		errno = ENOSYS;
@@ -113,7 +118,6 @@ spawner_main(void)
 	if (!fd_set_nonblock(FD_CTL, true))
 		return 1;
 	b->jail.settings = &b->settings;
-	b->jail.init_fd = FD_INIT_EXE;
 	if (!jail_enter_userns(b->settings.uid_base, &b->jail.has_range, &f) || !jail_unshare(&f))
 		return refuse(b, &f);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user cleared it */

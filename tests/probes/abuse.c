@@ -83,6 +83,22 @@ memory_and_disk(struct probe_host *h, struct code_session *s)
 	    "a = []\nwhile True: a.append(bytearray(1 << 26))", 20000);
 	EXPECT(strstr(r.err, "MemoryError") != NULL || r.died, "%s", r.err);
 	run(h, s, "memory is given back", "a = None", 5000);
+	run(h, s, "many processes cannot take more than one may",
+	    "import os, time\nfor i in range(6):\n    if os.fork() == 0:\n        b = "
+	    "bytearray(300 << 20)\n"
+	    "        for k in range(0, len(b), 4096): b[k] = 1\n        time.sleep(20); "
+	    "os._exit(0)\n"
+	    "time.sleep(20)",
+	    15000);
+	EXPECT(r.died && r.return_code == 137 && !r.timed_out, "%d %d %s", r.died, r.return_code,
+	    r.err);
+	run(h, s, "pages that forks share are counted once",
+	    "import os\nb = bytearray(300 << 20)\nfor k in range(0, len(b), 4096): b[k] = 1\n"
+	    "pids = []\nfor i in range(6):\n    p = os.fork()\n    if p == 0: import time; "
+	    "time.sleep(1); os._exit(0)\n"
+	    "    pids.append(p)\nfor p in pids: os.waitpid(p, 0)\nb = None\nprint('ok')",
+	    15000);
+	EXPECT(strcmp(r.out, "ok\n") == 0, "%s %s", r.out, r.err);
 	run(h, s, "a full disk is ENOSPC",
 	    "n = 0\ntry:\n    for i in range(3):\n        with open('/tmp/big%d' % i, 'wb') as f:\n"
 	    "            for k in range(100): f.write(bytes(1 << 20)); n += 1\n"

@@ -34,7 +34,7 @@ if len(open("/etc/passwd").read().splitlines()) != 2:
 
 #: the root holds what it should
 extra = set(os.listdir("/")) - {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "dev", "proc",
-                                "tmp", "work", "mnt"}
+                                "tmp", "work", "mnt", "init"}
 if extra:
     got(extra)
 extra = set(os.listdir("/dev")) - {"null", "zero", "full", "random", "urandom", "fd", "stdin", "stdout",
