@@ -17,7 +17,7 @@ mkdir -p "$dir"
 node_bin() {
 	local n
 	for n in "$dir/node_modules/.bin/node" "$dir/node_modules/node-linux-$arch/bin/node" "$dir/node_modules/node/bin/node"; do
-		if [ -x "$n" ] && "$n" -e 'process.exit(+process.versions.node.split(".")[0] < 22)' 2>/dev/null; then
+		if [ -x "$n" ] && "$n" -e 'process.exit(+(process.versions.node.split(".")[0] < 22))' 2>/dev/null; then
 			echo "$PWD/$n"
 			return 0
 		fi
