@@ -1,7 +1,7 @@
 #!/bin/sh
 # mariadb.sh TEMPLATE DIR PORT: becomes a private mariadbd on 127.0.0.1:PORT with its data in DIR.
 # URL: mysql://otari:s%40cret@127.0.0.1:PORT/otari; ready when DIR/pid exists and the port answers.
-# TEMPLATE caches an installed data directory (1.4 s to make, 0.04 s to copy).
+# A DIR that has data already is started again. TEMPLATE caches an installed data directory (1.4 s to make, 0.04 s to copy).
 # The server's defaults are wrong on purpose: latin1, another time zone, no strict mode.
 set -eu
 template=$1 dir=$2 port=$3
@@ -27,7 +27,7 @@ if [ ! -e "$template/done" ]; then
 	done
 	touch "$template/done"
 fi
-cp -r "$template/data" "$dir/data"
+[ -e "$dir/data" ] || cp -r "$template/data" "$dir/data"
 cp "$template/server.key" "$template/server.pem" "$template/other.pem" "$dir/"
 flock -u 9
 exec 9>&-

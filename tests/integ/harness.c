@@ -435,7 +435,8 @@ server_pids(struct server *s, const char *title, pid_t *pids, size_t max)
 		char path[300], *text = NULL;
 		size_t len = 0;
 
-		if (pid <= 1 || pid == getpid() || pid == s->fake_pid || !descends(pid, getpid()))
+		if (pid <= 1 || pid == getpid() || pid == s->fake_pid || pid == s->opts.keep ||
+		    !descends(pid, getpid()))
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
 		if (fd_read_file(path, 65536, &text, &len, NULL) == ERR_OK &&

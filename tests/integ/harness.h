@@ -23,6 +23,7 @@ struct server_opts {
 	const char *database;  /* database_url; NULL: SQLite in the directory */
 	int workers;           /* 0: 2 */
 	bool tokenless;        /* makes no API key */
+	pid_t keep;            /* a child of the test's own (a database): none of the daemon's */
 };
 
 struct server {

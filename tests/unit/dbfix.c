@@ -54,16 +54,11 @@ pause_ms(long ms)
 }
 
 static bool
-start_server(struct dbfix *f)
+run_server(struct dbfix *f)
 {
-	uint16_t r;
-	id_random(&r, sizeof(r));
-	f->port = 20000 + r % 12000;
 	char data[96], port[16];
 	(void)snprintf(data, sizeof(data), "%s/my%d", f->dir, f->port);
 	(void)snprintf(port, sizeof(port), "%d", f->port);
-	(void)snprintf(
-	    f->url, sizeof(f->url), "mysql://otari:s%%40cret@127.0.0.1:%d/otari", f->port);
 	f->server = fork();
 	cr_assert_neq(f->server, -1);
 	if (f->server == 0) {
@@ -83,6 +78,32 @@ start_server(struct dbfix *f)
 		pause_ms(50);
 	}
 	return false;
+}
+
+static bool
+start_server(struct dbfix *f)
+{
+	uint16_t r;
+	id_random(&r, sizeof(r));
+	f->port = 20000 + r % 12000;
+	(void)snprintf(
+	    f->url, sizeof(f->url), "mysql://otari:s%%40cret@127.0.0.1:%d/otari", f->port);
+	return run_server(f);
+}
+
+void
+dbfix_stop(struct dbfix *f)
+{
+	db_close(&f->db);
+	(void)kill(f->server, SIGTERM);
+	(void)waitpid(f->server, NULL, 0);
+	f->server = 0;
+}
+
+void
+dbfix_start_again(struct dbfix *f)
+{
+	cr_assert(run_server(f), "mariadbd does not start again");
 }
 
 void

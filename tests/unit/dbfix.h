@@ -23,6 +23,9 @@ struct dbfix {
 bool dbfix_has_mysql(void);
 void dbfix_open(struct dbfix *f, enum db_kind kind);
 struct db *dbfix_connect(const struct dbfix *f); /* one more connection */
+/* MySQL: the server ends in good order, and comes back with its data at the same place. */
+void dbfix_stop(struct dbfix *f);
+void dbfix_start_again(struct dbfix *f);
 void dbfix_close(struct dbfix *f);
 void dbfix_rmtree(const char *dir);
 /* Runs fn on each database that is there. */
