@@ -57,20 +57,38 @@ call_later(struct http_call *c)
 
 /* --- libcurl's callbacks --- */
 
+/* What a caller may put into a header of its own: a token, and text without control characters. */
+static bool
+is_plain_header(struct str name, struct str value)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (name.ptr[i] <= ' ' || name.ptr[i] > '~' ||
+		    strchr("\"(),/;<=>?@[\\]{}", name.ptr[i]))
+			return false;
+	for (size_t i = 0; i < value.len; i++)
+		if (((unsigned char)value.ptr[i] < ' ' && value.ptr[i] != '\t') ||
+		    value.ptr[i] == 0x7f)
+			return false;
+	return name.len > 0;
+}
+
+/* Lines that are no headers are left out: libcurl has judged already what matters for framing. */
 static bool
 add_header(struct http_call *c, struct str line)
 {
 	size_t colon = str_chr(line, ':');
-	if (colon == SIZE_MAX || colon == 0)
-		return true; /* libcurl has judged it already */
+	if (colon == SIZE_MAX)
+		return true;
+	struct str name = str_sub(line, 0, colon), value = str_trim(str_from(line, colon + 1));
+	if (!is_plain_header(name, value))
+		return true;
 	if (c->header_count == CALL_HEADERS_MAX || c->head.len + line.len > CALL_HEAD_MAX_BYTES) {
 		c->is_head_too_large = true;
 		return false;
 	}
-	struct str value = str_trim(str_from(line, colon + 1));
 	c->spans[c->header_count++] = (struct call_span){(unsigned)c->head.len, (unsigned)colon,
 	    (unsigned)(c->head.len + colon), (unsigned)value.len};
-	buf_add(&c->head, str_sub(line, 0, colon));
+	buf_add(&c->head, name);
 	buf_add(&c->head, value);
 	return true;
 }

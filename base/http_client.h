@@ -70,7 +70,8 @@ void http_call_cancel(
     struct http_call **c);                  /* from anywhere, also inside callbacks; NULL allowed */
 void http_call_resume(struct http_call *c); /* after on_data said false */
 void http_call_resume_upload(struct http_call *c);
-/* First value of a response header (any case), or STR_NULL. Borrowed until the call ends. */
+/* First value of a response header (any case), or STR_NULL. Borrowed until the call ends. Headers
+ * whose name is no token or whose value holds a control character are left out. */
 struct str http_call_header(const struct http_call *c, const char *name);
 /* All response headers in order. */
 const struct http_client_header *http_call_headers(const struct http_call *c, size_t *ret_count);

@@ -86,7 +86,8 @@ got_done(void *arg, struct http_call *c, const struct err *err)
 	if (err != NULL)
 		g->err = *err;
 	if (g->expect_header.ptr != NULL)
-		cr_assert(str_eq(http_call_header(c, "x-TEST"), g->expect_header));
+		cr_assert(
+		    str_eq(http_call_header(c, "x-TEST"), g->expect_header), "%s", g->err.msg);
 	maybe_cancel(g, CANCEL_IN_DONE);
 	g->call = NULL;
 	stop_if_last(g);

@@ -73,6 +73,11 @@ Test(http_client_peers, broken_answers_are_upstream_errors)
 		STR_INIT("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
 			 "X-Test: yes\r\nContent-Length: 0\r\n\r\n"),
 		false, true, 0},
+	    {"odd headers",
+		STR_INIT("HTTP/1.1 200 OK\r\nX-Test: a\x01z\r\nX-Test : no\r\nX-Test: c\rd\r\n"
+			 "X-Te\xC3st: e\r\n: f\r\nX-Test: yes\r\n"
+			 "Content-Length: 3\r\n\r\nabc"),
+		false, true, 3},
 	    {"trailers",
 		STR_INIT("HTTP/1.1 200 OK\r\nX-Test: yes\r\nTransfer-Encoding: chunked\r\n\r\n"
 			 "3\r\nabc\r\n0\r\nX-Test: no\r\n\r\n"),
