@@ -18,6 +18,8 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
+#define ROOM_TRIES 8
+
 size_t
 http_conn_unsent(const struct http_conn *c)
 {
@@ -150,6 +152,19 @@ kick_tls(struct http_conn *c)
 		event_active(&c->bev->ev_read, EV_READ, 0);
 }
 
+static void
+update_idle_list(struct http_conn *c)
+{
+	bool is_idle = c->state == HTTP_CONN_IDLE && c->has_served && !c->is_gone;
+	if (is_idle == c->is_idle)
+		return;
+	c->is_idle = is_idle;
+	if (is_idle)
+		TAILQ_INSERT_TAIL(&c->server->idle, c, idle_link);
+	else
+		TAILQ_REMOVE(&c->server->idle, c, idle_link);
+}
+
 void
 http_conn_pump(struct http_conn *c)
 {
@@ -164,6 +179,7 @@ http_conn_pump(struct http_conn *c)
 		http_conn_free(c);
 		return;
 	}
+	update_idle_list(c);
 	http_conn_timers_update(c);
 	kick_tls(c);
 }
@@ -266,11 +282,36 @@ make_bufferevent(struct http_listener *l, int fd, struct ssl_st **ret_tls)
 	return bev;
 }
 
+/* Whether the client has sent what we have not read yet. */
+static bool
+has_unread(const struct http_conn *c)
+{
+	char b;
+	return recv(c->fd, &b, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* At the limit an idle connection makes room; its client opens a new one when it needs it. */
+static bool
+make_room(struct http_server *s)
+{
+	struct http_conn *c;
+	unsigned tries = 0;
+	TAILQ_FOREACH(c, &s->idle, idle_link) {
+		if (++tries > ROOM_TRIES)
+			break;
+		if (!c->in_pump && !has_unread(c)) {
+			http_conn_free(c);
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_storage *addr)
 {
 	struct http_server *s = l->server;
-	bool is_over = s->conn_count >= s->cfg.max_connections;
+	bool is_over = s->conn_count >= s->cfg.max_connections && !make_room(s);
 	struct ssl_st *tls = NULL;
 	struct bufferevent *bev = NULL;
 	/* Those that are only told 503 are bounded too; beyond, and on TLS, the close must do. */
@@ -319,6 +360,7 @@ http_conn_free(struct http_conn *c)
 		http_exchange_end(c->x, true);
 	if (c->state == HTTP_CONN_LINGER)
 		(void)event_del(&c->linger);
+	update_idle_list(c);
 	http_conn_timers_done(c);
 	(void)event_del(&c->later);
 	bufferevent_free(c->bev);
@@ -330,11 +372,8 @@ http_conn_free(struct http_conn *c)
 void
 http_conn_drain(struct http_conn *c)
 {
-	char b;
-	if (c->state != HTTP_CONN_IDLE)
-		return;
 	/* What the client has sent already is served; an idle connection is closed by the pump. */
-	if (recv(c->fd, &b, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+	if (c->state != HTTP_CONN_IDLE || has_unread(c))
 		return;
 	c->serial++; /* a fresh one gets the short idle time of a drain */
 	http_conn_later(c);

@@ -104,11 +104,12 @@ enum http_conn_timer {
 struct http_conn {
 	uint32_t magic;
 	struct http_server *server;
-	TAILQ_ENTRY(http_conn) link;
+	TAILQ_ENTRY(http_conn) link, idle_link;
 	struct bufferevent *bev;
 	struct ssl_st *tls; /* NULL: plain; owned by bev */
 	int fd;             /* owned by bev */
 	enum http_conn_state state;
+	bool is_idle; /* in the server's list: has served, and waits for the next request */
 	bool in_pump;
 	bool is_adding;     /* to the output */
 	bool is_gone;       /* peer lost, or done with: the pump frees it */
@@ -146,6 +147,7 @@ struct http_server {
 	struct http_listener *listeners[LIMIT_LISTENERS];
 	size_t listener_count;
 	struct http_conn_list conns;
+	struct http_conn_list idle; /* the longest idle first: given up when room is needed */
 	uint32_t conn_count;
 	struct event *resume, *drained; /* accepting again after running out of descriptors */
 	int reserve_fd;

@@ -58,11 +58,11 @@ struct http_head { /* borrowed; valid until on_close */
 };
 
 struct http_server_config {
-	uint32_t head_timeout_ms;      /* absolute, from the first byte (10 s) */
+	uint32_t head_timeout_ms;      /* absolute, from the first byte; and until it (10 s) */
 	uint32_t idle_timeout_ms;      /* keep-alive without a request (75 s) */
 	uint32_t body_min_bytes_per_s; /* slower for 10 s: closed (256) */
 	uint32_t write_stall_ms;       /* nothing could be sent for so long: closed (60 s) */
-	uint32_t max_connections;      /* over it: 503 and close */
+	uint32_t max_connections;      /* over it: the longest idle one is closed, else 503 */
 };
 
 struct http_server_ops {

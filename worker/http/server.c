@@ -52,6 +52,7 @@ http_server_new(struct event_base *base, const struct http_server_config *cfg,
 	s->ops = *ops;
 	s->arg = arg;
 	TAILQ_INIT(&s->conns);
+	TAILQ_INIT(&s->idle);
 	s->reserve_fd = fd_open("/dev/null", O_RDONLY, 0);
 	s->resume = evtimer_new(base, on_resume, s);
 	s->drained = event_new(base, -1, 0, on_drained, s);

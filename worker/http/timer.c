@@ -43,7 +43,9 @@ duration_ms(const struct http_conn *c, enum http_conn_timer kind)
 		return cfg->head_timeout_ms;
 	case HTTP_TIMER_IDLE:
 		/* A connection that was accepted just before the drain may bring its request. */
-		return c->server->is_draining ? 1000 : cfg->idle_timeout_ms;
+		if (c->server->is_draining)
+			return 1000;
+		return c->has_served ? cfg->idle_timeout_ms : cfg->head_timeout_ms;
 	case HTTP_TIMER_BODY:
 		return HTTP_BODY_WINDOW_MS;
 	case HTTP_TIMER_LINGER:
