@@ -14,6 +14,8 @@ build_init(struct build *b, const struct build_request *req)
 	*b = (struct build){.req = *req, .arena = arena_new(BUILD_ARENA_BYTES)};
 	b->req.conf_path = arena_str(b->arena, req->conf_path);
 	b->req.cwd = arena_str(b->arena, req->cwd);
+	if (req->identity.ptr != NULL)
+		b->req.identity = arena_str(b->arena, req->identity);
 	b->result.generation = req->generation;
 	for (size_t i = 0; i < BUILD_FDS_MAX; i++)
 		b->fds[i] = -1;
@@ -52,6 +54,35 @@ keep_warnings(struct build *b)
 	b->result.warnings = arena_str(b->arena, buf_str(&b->report.warnings));
 }
 
+static void
+half_identity(struct str text, char dst[SHA256_HEX / 2 + 1])
+{
+	unsigned char digest[SHA256_BYTES];
+	sha256_of(text, digest);
+	hex_encode(digest, SHA256_BYTES / 2, dst);
+}
+
+/* Where the state is, and whether it is where the running service has it. */
+static void
+check_identity(struct build *b)
+{
+	static const char *const keys[2] = {"state_dir", "database_url"};
+	char halves[2][SHA256_HEX / 2 + 1];
+	half_identity(b->conf->state_dir, halves[0]);
+	half_identity(conf_database_place(b->conf, b->arena), halves[1]);
+	b->result.identity = arena_printf(b->arena, "%s%s", halves[0], halves[1]);
+	if (b->req.identity.len != BUILD_IDENTITY_SIZE - 1)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		if (str_eq(str_sub(b->req.identity, i * (SHA256_HEX / 2), SHA256_HEX / 2),
+			str_c(halves[i])))
+			continue;
+		const struct conf_origin *o = conf_origin_of(b->conf, keys[i]);
+		conf_error(&b->report, o->from == FROM_ENVIRON ? REPORT_ENVIRON : o->line,
+		    "%s: a change needs a restart", keys[i]);
+	}
+}
+
 bool
 build_parse(struct build *b, struct str conf_text, struct str environ)
 {
@@ -66,6 +97,9 @@ build_parse(struct build *b, struct str conf_text, struct str environ)
 		CHECK(b->report.errors.ptr != NULL);
 		return fail(b, b->report.errors.ptr, true);
 	}
+	check_identity(b);
+	if (b->report.error_count > 0)
+		return fail(b, b->report.errors.ptr, true);
 	conf_master(b->conf, &b->result.conf);
 	b->result.has_conf = true;
 	if ((b->req.what & BUILD_POLICY) != 0)

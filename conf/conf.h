@@ -164,6 +164,8 @@ const struct conf_origin *conf_origin_of(const struct conf *c, const char *key);
 /* STR_NULL / NULL: not declared. */
 const struct conf_provider *conf_provider(const struct conf *c, struct str name);
 const struct conf_workspace *conf_workspace(const struct conf *c, struct str name_or_id);
+/* database_url without its password, in a. */
+struct str conf_database_place(const struct conf *c, struct arena *a);
 /* The master's part. Strings stay in c. */
 void conf_master(const struct conf *c, struct master_conf *ret);
 /* "local", "s3", "url" */

@@ -31,27 +31,20 @@ put_str(struct buf *dst, struct str s)
 }
 
 /* Hides the password between "user:" and "@". */
-static void
-put_db_url(struct buf *dst, struct str url)
+struct str
+conf_database_place(const struct conf *c, struct arena *a)
 {
+	struct str url = c->database_url;
 	size_t scheme = str_find(url, STR("://"));
-	if (scheme == SIZE_MAX) {
-		put_str(dst, url.ptr == NULL ? url : STR("***"));
-		return;
-	}
+	if (scheme == SIZE_MAX)
+		return STR("***");
 	struct str rest = str_from(url, scheme + 3);
 	size_t at = str_rchr(rest, '@');
 	size_t colon = at == SIZE_MAX ? SIZE_MAX : str_chr(str_sub(rest, 0, at), ':');
-	if (colon == SIZE_MAX) {
-		put_text(dst, url);
-		return;
-	}
-	struct buf masked = BUF_INIT(65536);
-	buf_add(&masked, str_sub(url, 0, scheme + 3 + colon + 1));
-	buf_add(&masked, STR("***"));
-	buf_add(&masked, str_from(rest, at));
-	put_text(dst, buf_str(&masked));
-	buf_done(&masked);
+	if (colon == SIZE_MAX)
+		return url;
+	return arena_printf(a, "%.*s***%.*s", STR_FMT(str_sub(url, 0, scheme + 3 + colon + 1)),
+	    STR_FMT(str_from(rest, at)));
 }
 
 static void
@@ -93,7 +86,7 @@ put_choice(struct buf *dst, const struct conf_key *k, uint64_t v)
 }
 
 static void
-put_value(struct buf *dst, const struct conf_key *k, const void *v)
+put_value(struct buf *dst, const struct conf *c, const struct conf_key *k, const void *v)
 {
 	switch (k->type) {
 	case KT_STR:
@@ -107,7 +100,7 @@ put_value(struct buf *dst, const struct conf_key *k, const void *v)
 		buf_add(dst, ((const struct str *)v)->ptr != NULL ? STR("\"***\"") : STR("null"));
 		return;
 	case KT_DB_URL:
-		put_db_url(dst, *(const struct str *)v);
+		put_text(dst, conf_database_place(c, c->arena));
 		return;
 	case KT_BOOL:
 		buf_add(dst, *(const bool *)v ? STR("true") : STR("false"));
@@ -255,7 +248,7 @@ conf_dump(const struct conf *c, struct buf *dst)
 		if (keys[i].type == KT_SECTION)
 			continue;
 		buf_printf(dst, "%s: ", keys[i].name);
-		put_value(dst, &keys[i], (const char *)c + keys[i].off);
+		put_value(dst, c, &keys[i], (const char *)c + keys[i].off);
 		put_origin(dst, &c->origins[i]);
 	}
 	put_sections(dst, c);

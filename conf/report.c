@@ -28,6 +28,15 @@ conf_shown(struct str value)
 	return utf8_cut(value, 60);
 }
 
+/* One line, and nothing that a terminal would act on. */
+static void
+make_plain(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7F)
+			*text = '?';
+}
+
 static void
 add(struct conf_report *r, struct buf *to, uint32_t line, const char *text)
 {
@@ -49,6 +58,7 @@ conf_error(struct conf_report *r, uint32_t line, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	make_plain(text);
 	if (r->error_count++ < REPORT_LINES_MAX)
 		add(r, &r->errors, line, text);
 	if (r->error_count > 1)
@@ -69,6 +79,7 @@ conf_warning(struct conf_report *r, uint32_t line, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	make_plain(text);
 	if (r->warning_count++ < REPORT_LINES_MAX)
 		add(r, &r->warnings, line, text);
 }

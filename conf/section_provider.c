@@ -169,6 +169,8 @@ load_provider(struct loader *ld, const struct conf_node *n, struct conf_provider
 	}
 	if (raw.p.type.ptr == NULL)
 		raw.p.type = n->key;
+	if (validate_provider_name(raw.p.type, &e) != ERR_OK)
+		conf_error(ld->r, n->key_line, "%s.provider_type: %s", what, e.msg);
 	const struct conf_preset *preset = conf_preset_find(raw.p.type);
 	if (preset != NULL)
 		raw.p.type = str_c(preset->type);

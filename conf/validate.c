@@ -118,11 +118,11 @@ enum err_code
 validate_provider_name(struct str s, struct err *reterr)
 {
 	if (s.len == 0 || s.len > 64)
-		return err_set(reterr, ERR_INPUT, "a provider's name has 1 to 64 characters");
+		return err_set(reterr, ERR_INPUT, "must have 1 to 64 characters");
 	for (size_t i = 0; i < s.len; i++)
 		if (!is_alnum(s.ptr[i]) && !is_one_of(s.ptr[i], "-_."))
-			return err_set(reterr, ERR_INPUT,
-			    "a provider's name is made of letters, digits, '-', '_' and '.'");
+			return err_set(
+			    reterr, ERR_INPUT, "must be made of letters, digits, '-', '_' and '.'");
 	return ERR_OK;
 }
 

@@ -26,6 +26,7 @@ build_request_encode(const struct build_request *r, struct buf *dst)
 	codec_put_u64(dst, r->keys_since);
 	codec_put_u64(dst, r->keys_base_count);
 	codec_put_u64(dst, r->keys_base_age_s);
+	codec_put_str(dst, r->identity);
 }
 
 enum err_code
@@ -45,6 +46,7 @@ build_request_decode(
 	q.keys_since = codec_get_u64(&r);
 	q.keys_base_count = codec_get_u64(&r);
 	q.keys_base_age_s = codec_get_u64(&r);
+	q.identity = get_str(a, &r);
 	enum err_code rc = codec_end(&r, "build request", reterr);
 	if (rc != ERR_OK)
 		return rc;
@@ -108,6 +110,7 @@ build_result_encode(const struct build_result *r, struct buf *dst)
 	codec_put_u64(dst, r->db_keys);
 	codec_put_u64(dst, r->keys_count);
 	codec_put_bool(dst, r->keys_is_delta);
+	codec_put_str(dst, r->identity);
 	codec_put_u32(dst, r->nfds);
 	for (uint32_t i = 0; i < r->nfds && i < BUILD_FDS_MAX; i++)
 		codec_put_u32(dst, r->fds[i]);
@@ -134,6 +137,7 @@ build_result_decode(struct arena *a, struct str bytes, struct build_result *ret,
 	q.db_keys = codec_get_u64(&r);
 	q.keys_count = codec_get_u64(&r);
 	q.keys_is_delta = codec_get_bool(&r);
+	q.identity = get_str(a, &r);
 	q.nfds = codec_get_count(&r, 4);
 	if (q.nfds > BUILD_FDS_MAX)
 		return err_set(reterr, ERR_PROTO, "build result: %u descriptors", q.nfds);

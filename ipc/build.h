@@ -29,6 +29,10 @@ enum build_what {
 	BUILD_KEYS = 4,   /* keys snapshot: base, or delta when keys_since is set */
 };
 
+/* Digests of state_dir and of the database without its password: these two cannot change under a
+ * running service, some of whose processes would go on with the old ones. */
+#define BUILD_IDENTITY_SIZE 65 /* with NUL: two halves of 32 hex digits */
+
 struct build_request {
 	uint32_t what;            /* enum build_what, or'ed */
 	uint64_t generation;      /* to be written into the snapshots */
@@ -41,6 +45,7 @@ struct build_request {
 	uint64_t keys_since;      /* build_result.db_keys of that base */
 	uint64_t keys_base_count; /* build_result.keys_count of that base */
 	uint64_t keys_base_age_s; /* since it was built; an old one is built anew */
+	struct str identity;      /* build_result.identity of the first build; STR_NULL: is first */
 };
 
 enum build_file_kind {
@@ -74,6 +79,7 @@ struct build_result {
 	uint64_t db_policy, db_keys; /* the database's counters that the snapshots show */
 	uint64_t keys_count;         /* entries of the keys snapshot */
 	bool keys_is_delta;
+	struct str identity;         /* BUILD_IDENTITY_SIZE - 1 bytes when has_conf */
 	uint32_t fds[BUILD_FDS_MAX]; /* enum build_fd of each fd of the message, in order */
 	uint32_t nfds;
 };

@@ -82,7 +82,8 @@ struct master {
 	struct link *link; /* to the spawner; NULL: none runs */
 	struct control *control;
 	int64_t last_reload_s;
-	char last_error[512]; /* of the last reload; "" when it went well */
+	char last_error[512];                       /* of the last reload; "" when it went well */
+	char storage_identity[BUILD_IDENTITY_SIZE]; /* of the first build; "" before it */
 };
 
 /* Runs until the end; returns the exit status. */

@@ -123,6 +123,8 @@ ask_builder(struct reload *r)
 		q.what |= BUILD_POLICY;
 	if ((r->what & (PUBLISH_DO_KEYS | PUBLISH_DO_RELOAD)) != 0)
 		q.what |= BUILD_KEYS;
+	if (m->storage_identity[0] != '\0')
+		q.identity = str_c(m->storage_identity);
 	snapshots_describe(m, &q);
 	struct buf b = BUF_INIT(LIMIT_MSG_BYTES);
 	build_request_encode(&q, &b);
@@ -301,6 +303,8 @@ built_ok(struct reload *r, struct build_result *res, struct arena **a, struct ms
 		fail(r, e.msg, 1);
 		return;
 	}
+	if (m->storage_identity[0] == '\0')
+		(void)str_copy(m->storage_identity, sizeof(m->storage_identity), res->identity);
 	bool is_reload = (r->what & PUBLISH_DO_RELOAD) != 0;
 	log_write(is_reload ? LOG_NOTICE : LOG_INFO, is_reload ? "reload built" : "change built",
 	    (const struct log_field[]){LOG_INT("generation", r->generation),

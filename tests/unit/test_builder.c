@@ -509,6 +509,54 @@ Test(builder, lets_the_file_beat_the_api, .init = enter_directory, .fini = leave
 	}
 }
 
+Test(builder, refuses_another_database_under_a_running_service, .init = enter_directory,
+    .fini = leave_directory)
+{
+	static const struct {
+		const char *conf, *says; /* NULL: built */
+	} rows[] = {
+	    {"port: 1\n", NULL},
+	    {"port: 1\nstate_dir: elsewhere\n",
+		"otari.conf:2: state_dir: a change needs a restart"},
+	    {"database_url: sqlite:///other.db\n",
+		"otari.conf:1: database_url: a change needs a restart"},
+	    {"database_url: sqlite:///otari.db\n", NULL},
+	};
+	struct build b;
+	struct build_request req = request(ALL, 1);
+	char identity[BUILD_IDENTITY_SIZE];
+	must_build(&b, &req, "");
+	cr_assert(str_copy(identity, sizeof(identity), b.result.identity));
+	cr_assert_eq(strlen(identity), BUILD_IDENTITY_SIZE - 1);
+	build_done(&b);
+	req.identity = str_c(identity);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool ok = run_build(&b, &req, rows[i].conf, STR(ENVIRON));
+		cr_assert_eq(ok, rows[i].says == NULL, "row %zu: %s", i, b.result.failure.ptr);
+		cr_assert(ok || strstr(b.result.failure.ptr, rows[i].says) != NULL, "row %zu: %s",
+		    i, b.result.failure.ptr);
+		build_done(&b);
+	}
+	/* A new password is no other database. */
+	struct conf_report report;
+	struct conf *c[2];
+	struct str places[2];
+	for (int i = 0; i < 2; i++) {
+		struct conf_source src = {.file = "x",
+		    .text = i == 0 ? STR("database_url: mysql://u:one@h/d\n")
+				   : STR("database_url: mysql://u:two@w:3@h/d\n"),
+		    .cwd = STR("/")};
+		conf_report_init(&report, "x");
+		cr_assert_eq(conf_load(&src, &report, &c[i], NULL), ERR_OK);
+		places[i] = conf_database_place(c[i], c[i]->arena);
+		conf_report_done(&report);
+	}
+	cr_assert(str_eq(places[0], STR("mysql://u:***@h/d")), "%.*s", STR_FMT(places[0]));
+	cr_assert(str_eq(places[0], places[1]), "%.*s", STR_FMT(places[1]));
+	conf_free(&c[0]);
+	conf_free(&c[1]);
+}
+
 Test(builder, holds_no_descriptor_afterwards, .init = enter_directory, .fini = leave_directory)
 {
 	struct build_request req = request(ALL, 1);

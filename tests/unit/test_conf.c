@@ -11,6 +11,9 @@ static const struct {
     {"prot: 1\n", "otari.conf:1: unknown key 'prot'; did you mean 'port'?"},
     {"\n\nsandbox_memory: 1\n", "otari.conf:3: unknown key 'sandbox_memory'; did you mean "
 				"'sandbox_memory_bytes'?"},
+    {"\"a\\nb\\e[1m\": 1\n", "otari.conf:1: unknown key 'a?b?[1m'"},
+    {"providers:\n  x: {api_base: \"http://h\", provider_type: \"a b\"}\n",
+	"otari.conf:2: providers.x.provider_type: must be made of"},
     {"zzzzzzzzzzzzzz: 1\n", "otari.conf:1: unknown key 'zzzzzzzzzzzzzz'"},
     {"port: 1\nport: 2\n", "otari.conf:2: 'port' occurs twice"},
     {"port: 65536\n", "otari.conf:1: port: must be a whole number from 0 to 65535, not '65536'"},
@@ -82,7 +85,7 @@ static const struct {
 				 "'default_provider'?"},
     {"providers: [openai]\n", "otari.conf:1: providers: must be a map, not a list"},
     {"providers:\n  \"a b\": {api_base: \"http://h\"}\n",
-	"otari.conf:2: providers.a b: a provider's name is made of"},
+	"otari.conf:2: providers.a b: must be made of"},
     {"providers:\n  x: {}\n", "otari.conf:2: providers.x: api_base is missing ('x' is no known"},
     {"providers:\n  x: {api_bass: 1}\n",
 	"otari.conf:2: providers.x: unknown key 'api_bass'; did you mean 'api_base'?"},
