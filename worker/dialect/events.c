@@ -106,6 +106,8 @@ events_delta(struct events *e, enum delta_field field, struct str text, struct s
 void
 events_annotation(struct events *e, struct str raw)
 {
+	if (raw.len == 0)
+		return;
 	emit(e, &(struct turn_event){.type = TURN_ANNOTATION,
 		    .kind = e->kind,
 		    .choice = e->choice,

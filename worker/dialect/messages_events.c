@@ -210,6 +210,8 @@ block_delta(struct messages_events *m, struct jval delta, struct err *reterr)
 {
 	struct events *e = &m->base;
 	struct jval type = jv_get(delta, "type");
+	if (!jv_is(delta, JT_OBJECT))
+		return err_set(reterr, ERR_PROTO, "content_block_delta without a delta");
 	if (e->open && e->kind == BLOCK_OPAQUE) {
 		events_delta(e, DELTA_RAW, STR_NULL, jv_raw(delta));
 	} else if (jv_str_is(type, "text_delta")) {
@@ -247,6 +249,8 @@ read_message(struct messages_events *m, struct jval message)
 	keep_extra(m, message, known);
 	read_stop(m, message);
 	while (jv_next(jv_get(message, "content"), &it)) {
+		if (!jv_is(it.value, JT_OBJECT))
+			continue;
 		block_start(m, it.value);
 		block_stop(m);
 	}
@@ -272,6 +276,8 @@ dispatch(struct messages_events *m, struct jval v, struct err *reterr)
 	if (jv_str_is(type, "content_block_delta"))
 		return block_delta(m, jv_get(v, "delta"), reterr);
 	if (jv_str_is(type, "content_block_start")) {
+		if (!jv_is(jv_get(v, "content_block"), JT_OBJECT))
+			return err_set(reterr, ERR_PROTO, "content_block_start without a block");
 		block_stop(m);
 		block_start(m, jv_get(v, "content_block"));
 	} else if (jv_str_is(type, "content_block_stop")) {
