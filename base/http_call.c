@@ -18,7 +18,7 @@ clock_stands(const struct http_call *c)
 }
 
 void
-call_clock_start(struct http_call *c)
+http_call_clock_start(struct http_call *c)
 {
 	int64_t limit = c->status == 0 ? c->first_byte_timeout_ms : c->idle_timeout_ms;
 	if (limit == 0 || clock_stands(c)) {
@@ -46,7 +46,7 @@ on_clock(evutil_socket_t fd, short what, void *arg)
 		(void)evtimer_add(&c->timer, &tv);
 		return;
 	}
-	call_finish(c, CURLE_OPERATION_TIMEDOUT);
+	http_call_finish(c, CURLE_OPERATION_TIMEDOUT);
 }
 
 static void
@@ -103,7 +103,7 @@ head_is_complete(struct http_call *c, long status)
 			str_n(c->head.ptr + s->value, s->value_len)};
 	}
 	c->status = (int)status;
-	call_clock_start(c);
+	http_call_clock_start(c);
 	if (c->ops->on_head != NULL)
 		c->ops->on_head(c->arg, c, c->status);
 }
@@ -185,7 +185,7 @@ on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose)
 }
 
 void
-call_set_callbacks(struct http_call *c)
+http_call_set_callbacks(struct http_call *c)
 {
 	CURL *e = c->easy;
 	(void)curl_easy_setopt(e, CURLOPT_PRIVATE, c);
@@ -201,14 +201,14 @@ call_set_callbacks(struct http_call *c)
 /* --- end --- */
 
 void
-call_destroy(struct http_call *c)
+http_call_destroy(struct http_call *c)
 {
 	CHECK_MAGIC(c, HTTP_CALL_MAGIC);
 	struct http_client *client = c->client;
 	(void)evtimer_del(&c->timer);
 	(void)event_del(&c->later);
 	if (c->is_added) {
-		client_enter(client);
+		http_client_enter(client);
 		(void)curl_multi_remove_handle(client->multi, c->easy);
 		client->depth--;
 		TAILQ_REMOVE(&client->calls, c, link);
@@ -242,7 +242,7 @@ describe(struct http_call *c, CURLcode code, struct err *e)
 }
 
 void
-call_finish(struct http_call *c, CURLcode code)
+http_call_finish(struct http_call *c, CURLcode code)
 {
 	CHECK_MAGIC(c, HTTP_CALL_MAGIC);
 	struct err e;
@@ -256,7 +256,7 @@ call_finish(struct http_call *c, CURLcode code)
 		if (c->ops->on_done != NULL)
 			c->ops->on_done(c->arg, c, ok ? NULL : &e);
 	}
-	call_destroy(c);
+	http_call_destroy(c);
 }
 
 static void
@@ -271,15 +271,15 @@ resume(struct http_call *c)
 		c->is_paused = false;
 	if (is_up)
 		c->is_upload_paused = false;
-	call_clock_start(c);
+	http_call_clock_start(c);
 	struct http_client *client = c->client;
-	client_enter(client);
+	http_client_enter(client);
 	/* It may call the body callback right here, which may pause or cancel again. */
 	CURLcode code = curl_easy_pause(c->easy,
 	    (c->is_paused ? CURLPAUSE_RECV : 0) | (c->is_upload_paused ? CURLPAUSE_SEND : 0));
 	client->depth--;
 	if (code != CURLE_OK || c->is_cancelled)
-		call_finish(c, code);
+		http_call_finish(c, code);
 }
 
 static void
@@ -289,13 +289,13 @@ on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (c->is_cancelled)
-		call_destroy(c);
+		http_call_destroy(c);
 	else
 		resume(c);
 }
 
 void
-call_init_events(struct http_call *c)
+http_call_init_events(struct http_call *c)
 {
 	(void)evtimer_assign(&c->timer, c->client->base, on_clock, c);
 	(void)event_assign(&c->later, c->client->base, -1, 0, on_later, c);
@@ -316,7 +316,7 @@ http_call_cancel(struct http_call **cp)
 	if (c->client->depth > 0)
 		call_later(c);
 	else
-		call_destroy(c);
+		http_call_destroy(c);
 }
 
 void

@@ -8,13 +8,13 @@ static void
 action(struct http_client *c, curl_socket_t fd, int mask)
 {
 	int running;
-	client_enter(c);
+	http_client_enter(c);
 	(void)curl_multi_socket_action(c->multi, fd, mask, &running);
-	client_leave(c);
+	http_client_leave(c);
 }
 
 void
-client_leave(struct http_client *c)
+http_client_leave(struct http_client *c)
 {
 	int left;
 	CURLMsg *m;
@@ -29,7 +29,7 @@ client_leave(struct http_client *c)
 			continue;
 		CURLcode code = m->data.result;
 		(void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &call);
-		call_finish(call, code);
+		http_call_finish(call, code);
 	}
 }
 
@@ -121,7 +121,7 @@ http_client_free(struct http_client **cp)
 	struct http_call *call;
 	while ((call = TAILQ_FIRST(&c->calls)) != NULL) {
 		CHECK(!call->is_finishing); /* not from a callback */
-		call_destroy(call);
+		http_call_destroy(call);
 	}
 	(void)curl_multi_cleanup(c->multi);
 	(void)evtimer_del(&c->timer);

@@ -1,9 +1,9 @@
 /* http_client_impl.h - inside of the HTTP client, shared by http_client.c (the multi handle on the
  * loop), http_call.c (a running call) and http_request.c (starting one). Nobody else includes it.
  *
- * Rule: libcurl runs only between client_enter() and client_leave(). What a caller asks for inside
- * (cancel, resume) is noted and done from the loop, because a handle must not be touched inside its
- * own callbacks, and so that no callback of a caller runs inside a call of the caller's.
+ * Rule: libcurl runs only between http_client_enter() and http_client_leave(). What a caller asks
+ * for inside (cancel, resume) is noted and done from the loop, because a handle must not be touched
+ * inside its own callbacks, and so that no callback of a caller runs inside a call of the caller's.
  */
 #ifndef OTARI_BASE_HTTP_CLIENT_IMPL_H
 #define OTARI_BASE_HTTP_CLIENT_IMPL_H
@@ -64,19 +64,19 @@ struct http_call {
 
 /* http_client.c */
 static inline void
-client_enter(struct http_client *c)
+http_client_enter(struct http_client *c)
 {
 	c->depth++;
 }
 /* Leaves libcurl and tells of the calls that ended meanwhile. */
-void client_leave(struct http_client *c);
+void http_client_leave(struct http_client *c);
 
 /* http_call.c */
-void call_finish(struct http_call *c, CURLcode code); /* tells and frees */
-void call_destroy(struct http_call *c);               /* frees without a word */
+void http_call_finish(struct http_call *c, CURLcode code); /* tells and frees */
+void http_call_destroy(struct http_call *c);               /* frees without a word */
 
-void call_set_callbacks(struct http_call *c);
-void call_init_events(struct http_call *c);
-void call_clock_start(struct http_call *c); /* the clock of the present phase */
+void http_call_set_callbacks(struct http_call *c);
+void http_call_init_events(struct http_call *c);
+void http_call_clock_start(struct http_call *c); /* the clock of the present phase */
 
 #endif

@@ -111,7 +111,7 @@ set_options(struct http_call *c, const struct http_call_spec *spec, const char *
 	(void)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
 	(void)curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->fields);
 	(void)curl_easy_setopt(e, CURLOPT_USERAGENT, "otari/" OTARI_VERSION);
-	call_set_callbacks(c);
+	http_call_set_callbacks(c);
 	if (spec->ca_file != NULL)
 		(void)curl_easy_setopt(e, CURLOPT_CAINFO, spec->ca_file);
 	set_body(c, spec);
@@ -155,10 +155,10 @@ http_call_start(struct http_client *client, const struct http_call_spec *spec,
 	c->first_byte_timeout_ms = spec->first_byte_timeout_ms;
 	c->idle_timeout_ms = spec->idle_timeout_ms;
 	buf_init(&c->head, CALL_HEAD_MAX_BYTES);
-	call_init_events(c);
+	http_call_init_events(c);
 	enum err_code rc = prepare(c, spec, reterr);
 	if (rc == ERR_OK) {
-		client_enter(client);
+		http_client_enter(client);
 		CURLMcode mc = curl_multi_add_handle(client->multi, c->easy);
 		client->depth--;
 		if (mc != CURLM_OK)
@@ -166,12 +166,12 @@ http_call_start(struct http_client *client, const struct http_call_spec *spec,
 			    reterr, ERR_INTERNAL, "%s: %s", c->label, curl_multi_strerror(mc));
 	}
 	if (rc != ERR_OK) {
-		call_destroy(c);
+		http_call_destroy(c);
 		return rc;
 	}
 	c->is_added = true;
 	TAILQ_INSERT_TAIL(&client->calls, c, link);
-	call_clock_start(c);
+	http_call_clock_start(c);
 	*ret = c;
 	return ERR_OK;
 }
