@@ -91,13 +91,18 @@ wait_end(struct server *s, int64_t limit_ms)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* In place of server_stop, for a daemon that has ended already. */
 static void
 forget_server(struct server *s)
 {
 	pid_t pids[8];
+	char command[400];
 	cr_expect_eq(server_pids(s, "otari:", pids, 8), 0, "processes are left");
 	kill(s->fake_pid, SIGTERM);
 	waitpid(s->fake_pid, NULL, 0);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", s->dir);
+	cr_expect_eq(system(command), 0);
+	mem_free(s);
 }
 
 Test(master, kills_a_worker_whose_loop_hangs_and_starts_another)
@@ -147,9 +152,12 @@ Test(master, two_hundred_hangups_lose_no_request_and_no_descriptor)
 	pid_t pids[32], later[32];
 	int before[32], after[32];
 	bool settled = false;
-	size_t n = server_pids(s, "otari:", pids, 32);
 
 	must_answer(s, "before");
+	/* A builder lives for a moment after its answer. */
+	while (server_pids(s, "otari: builder", pids, 32) > 0)
+		pause_short();
+	size_t n = server_pids(s, "otari:", pids, 32);
 	count_fds(pids, n, before);
 	for (int i = 0; i < 200; i++) {
 		kill(s->pid, SIGHUP);
@@ -162,7 +170,8 @@ Test(master, two_hundred_hangups_lose_no_request_and_no_descriptor)
 	}
 	cr_expect(settled);
 	must_answer(s, "after");
-	pause_short();
+	for (int i = 0; i < 200 && server_pids(s, "otari:", later, 32) != n; i++)
+		pause_short();
 	cr_expect_eq(server_pids(s, "otari:", later, 32), n, "children were left behind");
 	count_fds(pids, n, after);
 	for (size_t i = 0; i < n; i++)
@@ -394,7 +403,6 @@ Test(master, detaches_when_it_serves_and_ends_on_term)
 	cr_assert_eq(fd_read_file(path, 64, &pid_text, &len, NULL), ERR_OK);
 	cr_expect_eq(strtol(pid_text, NULL, 10), pid);
 	mem_free(pid_text);
-	cr_expect_eq(getsid(pid), pid - 0 > 0 ? getsid(pid) : -1);
 	cr_expect_neq(getsid(pid), getsid(0), "it has left our session");
 	kill(pid, SIGTERM);
 	for (int i = 0; i < 500 && kill(pid, 0) == 0; i++) {
