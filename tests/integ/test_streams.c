@@ -22,7 +22,7 @@ Test(streams, a_thousand_that_declare_the_tool_and_never_call_it_lease_nothing)
 	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
 	long before = server_rss_kib(s, "worker");
 	for (int i = 0; i < N; i++)
-		fds[i] = stream_open(s, "/v1/messages", BODY("stall"));
+		fds[i] = stream_open(s, "/v1/messages", BODY("fake:stall"));
 	for (int i = 0; i < N; i++)
 		cr_assert(stream_wait(fds[i], "content_block_delta"), "stream %d has no text", i);
 	long after = server_rss_kib(s, "worker");
@@ -42,12 +42,12 @@ Test(streams, old_snapshots_go_while_streams_stay_open)
 	struct server *s = server_start(NULL);
 	long log_at = server_log_end(s);
 	for (int i = 0; i < N; i++)
-		fds[i] = stream_open(s, "/v1/messages", BODY("stall"));
+		fds[i] = stream_open(s, "/v1/messages", BODY("fake:stall"));
 	for (int i = 0; i < N; i++)
 		cr_assert(stream_wait(fds[i], "content_block_delta"));
 	for (int i = 0; i < RELOADS; i++) {
 		(void)kill(s->pid, SIGHUP);
-		cr_assert(server_wait_log(s, "in force", &log_at), "reload %d", i);
+		cr_assert(server_wait_log(s, "reload built", &log_at), "reload %d", i);
 	}
 	/* two workers, two segments each; three generations of each are the limit */
 	double alive = -1;
@@ -74,7 +74,8 @@ Test(streams, a_killed_worker_loses_no_usage_of_what_it_answered)
 	for (int i = 0; i < 60; i++) {
 		struct reply r;
 		server_ask(s, "POST", "/v1/chat/completions",
-		    STR("{\"model\":\"text\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}"
+		    STR("{\"model\":\"fake:text\",\"messages\":[{\"role\":\"user\",\"content\":"
+			"\"hi\"}"
 			"]}"),
 		    NULL, &r);
 		answered += r.status == 200;
@@ -97,7 +98,7 @@ Test(streams, a_client_that_does_not_read_does_not_grow_the_worker)
 {
 	struct server *s = server_start(&(struct server_opts){.workers = 1});
 	int fd = stream_open(s, "/v1/chat/completions",
-	    "{\"model\":\"endless\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+	    "{\"model\":\"fake:endless\",\"stream\":true,\"messages\":[{\"role\":\"user\","
 	    "\"content\":\"x\"}]}");
 	cr_assert(stream_wait(fd, "data:"));
 	for (int i = 0; i < 100; i++)
