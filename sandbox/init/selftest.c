@@ -54,6 +54,20 @@ check_host_files(void)
 	for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
 		refused(
 		    SB_MOUNT_NS, open(writes[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600), writes[i]);
+	/* By the mounts' own flags: permissions alone would refuse the writes above too. */
+	static const struct {
+		const char *path;
+		unsigned long flags;
+	} mounts[] = {{"/", ST_RDONLY | ST_NOSUID | ST_NODEV},
+	    {"/usr", ST_RDONLY | ST_NOSUID | ST_NODEV}, {"/dev", ST_RDONLY | ST_NOSUID},
+	    {"/work", ST_NOSUID | ST_NODEV}, {"/tmp", ST_NOSUID | ST_NODEV},
+	    {"/dev/shm", ST_NOSUID | ST_NODEV}, {"/proc", ST_NOSUID | ST_NODEV | ST_NOEXEC}};
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		struct statvfs v;
+		bool ok = statvfs(mounts[i].path, &v) == 0 &&
+			  (v.f_flag & mounts[i].flags) == mounts[i].flags;
+		row(SB_MOUNT_NS, ok, 0, mounts[i].path);
+	}
 	refused(SB_MOUNT_NS, mount("none", "/work", "tmpfs", 0, NULL), "mount");
 	refused(SB_MOUNT_NS, umount2("/work", MNT_DETACH), "umount");
 	refused(SB_MOUNT_NS, syscall(SYS_pivot_root, "/", "/"), "pivot_root");

@@ -100,7 +100,7 @@ selftest_frame(struct broker *b, uint8_t type, struct str payload)
 		return;
 	f.layer = c.layer;
 	f.sys_errno = c.sys_errno;
-	(void)snprintf(f.step, sizeof(f.step), "open: %.*s",
-	    (int)(c.text.len > 40 ? 40 : c.text.len), c.text.ptr);
+	(void)snprintf(f.step, sizeof(f.step), "tested: %.*s",
+	    (int)(c.text.len > 36 ? 36 : c.text.len), c.text.ptr);
 	report_refuse(b, &f);
 }
