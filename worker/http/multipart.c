@@ -189,6 +189,15 @@ take_data(struct multipart *m, struct str s)
 	return s.len;
 }
 
+static void
+take_padding(struct multipart *m, char c)
+{
+	if (c == '\r')
+		m->state = BOUNDARY_LF;
+	else if ((c != ' ' && c != '\t') || ++m->padding > PADDING_MAX_BYTES)
+		fail(m, ERR_INPUT, "garbage behind a boundary");
+}
+
 /* The bytes between a boundary and the part behind it. */
 static void
 take_boundary(struct multipart *m, char c)
@@ -200,12 +209,10 @@ take_boundary(struct multipart *m, char c)
 			return;
 		}
 		m->state = BOUNDARY_PADDING;
-		/* fall through */
+		take_padding(m, c);
+		return;
 	case BOUNDARY_PADDING:
-		if (c == '\r')
-			m->state = BOUNDARY_LF;
-		else if ((c != ' ' && c != '\t') || ++m->padding > PADDING_MAX_BYTES)
-			fail(m, ERR_INPUT, "garbage behind a boundary");
+		take_padding(m, c);
 		return;
 	case BOUNDARY_DASH:
 		if (c != '-')
