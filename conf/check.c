@@ -10,6 +10,7 @@
 #define UNIX_PATH_MAX_BYTES 107u
 #define DEFAULT_STATE_ROOT  "/var/lib/otari"
 #define DEFAULT_STATE_USER  "run"
+#define DEFAULT_CONTROL     "control.sock"
 
 enum { BACKEND_LOCAL, BACKEND_S3, BACKEND_URL, BACKEND_FSSPEC };
 
@@ -90,6 +91,23 @@ resolve_database(struct loader *ld)
 	}
 }
 
+static void
+resolve_state_dir(struct loader *ld)
+{
+	struct conf *c = ld->c;
+	if (c->state_dir.ptr == NULL)
+		c->state_dir = ld->src->as_root ? STR(DEFAULT_STATE_ROOT) : STR(DEFAULT_STATE_USER);
+	c->state_dir = join(ld->a, ld->src->cwd, c->state_dir);
+}
+
+struct str
+conf_control_path(struct loader *ld)
+{
+	struct str socket = ld->c->control_socket;
+	resolve_state_dir(ld);
+	return join(ld->a, ld->c->state_dir, socket.ptr != NULL ? socket : STR(DEFAULT_CONTROL));
+}
+
 void
 resolve_paths(struct loader *ld)
 {
@@ -97,9 +115,7 @@ resolve_paths(struct loader *ld)
 	const struct conf_key *keys = conf_keys(&n);
 	struct conf *c = ld->c;
 	struct str folder = file_folder(ld);
-	if (c->state_dir.ptr == NULL)
-		c->state_dir = ld->src->as_root ? STR(DEFAULT_STATE_ROOT) : STR(DEFAULT_STATE_USER);
-	c->state_dir = join(ld->a, ld->src->cwd, c->state_dir);
+	resolve_state_dir(ld);
 	for (size_t i = 0; i < n; i++) {
 		struct str *path = (void *)((char *)c + keys[i].off);
 		if (keys[i].type == KT_WRITTEN && path->ptr != NULL)
@@ -162,7 +178,7 @@ check_service(struct loader *ld)
 	if (c->pid_file.ptr == NULL)
 		c->pid_file = join(ld->a, c->state_dir, STR("otari.pid"));
 	if (c->control_socket.ptr == NULL)
-		c->control_socket = join(ld->a, c->state_dir, STR("control.sock"));
+		c->control_socket = join(ld->a, c->state_dir, STR(DEFAULT_CONTROL));
 	if (c->control_socket.len > UNIX_PATH_MAX_BYTES)
 		conf_error(ld->r, line_of(ld, "control_socket"),
 		    "control_socket: '…%.*s' is longer than the %u bytes of a socket's path",

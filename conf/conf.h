@@ -22,7 +22,8 @@
 #include "ipc/master_conf.h"
 #include "ipc/snapshot.h"
 
-#define CONF_ARENA_BYTES (64u * 1024u * 1024u)
+#define CONF_ARENA_BYTES   (64u * 1024u * 1024u)
+#define CONF_ENVIRON_BYTES (4u * 1024u * 1024u)
 
 struct conf_list {
 	struct str *items;
@@ -176,5 +177,9 @@ void conf_dump(const struct conf *c, struct buf *dst);
 /* otari -t: reads path (NULL: nothing but defaults and environment), writes "file:line: message"
  * lines and a last line to out_fd. 0: good, 1: not. */
 int conf_test(const char *path, char *const *environment, int out_fd);
+/* For otarictl: the control socket that the file names, also when the rest of it is wrong or holds
+ * variables that only the service has. */
+MUST_CHECK enum err_code conf_find_control(
+    const char *path, char *const *environment, char *dst, size_t size, struct err *reterr);
 
 #endif

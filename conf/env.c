@@ -1,8 +1,16 @@
 #include "conf/env.h"
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+
+void
+conf_environ_block(struct buf *dst, char *const *environment)
+{
+	for (; environment != NULL && *environment != NULL; environment++) {
+		buf_add(dst, str_c(*environment));
+		buf_addc(dst, '\0');
+	}
+}
 
 bool
 env_next(struct str *rest, struct str *ret_name, struct str *ret_value)

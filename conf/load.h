@@ -67,6 +67,7 @@ void load_budgets(struct loader *ld, const struct conf_node *n);
 
 /* check.c */
 void resolve_paths(struct loader *ld);
+struct str conf_control_path(struct loader *ld); /* of state_dir and control_socket alone */
 void check_conf(struct loader *ld);
 
 #endif

@@ -6,15 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "conf/conf.h"
-
-static void
-put_block(struct buf *dst, char *const *environment)
-{
-	for (; environment != NULL && *environment != NULL; environment++) {
-		buf_add(dst, str_c(*environment));
-		buf_addc(dst, '\0');
-	}
-}
+#include "conf/env.h"
 
 static void
 say(int fd, struct str text)
@@ -61,8 +53,8 @@ conf_test(const char *path, char *const *environment, int out_fd)
 		say(out_fd, str_c(e.msg));
 		return 1;
 	}
-	struct buf block = BUF_INIT(4u * 1024u * 1024u);
-	put_block(&block, environment);
+	struct buf block = BUF_INIT(CONF_ENVIRON_BYTES);
+	conf_environ_block(&block, environment);
 	src.text = str_n(text, len);
 	src.environ = buf_str(&block);
 	src.cwd = str_c(cwd);

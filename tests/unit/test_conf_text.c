@@ -181,6 +181,42 @@ Test(conf_text, tests_files_for_the_command_line)
 	cr_assert_eq(status, 0, "%s", out);
 }
 
+Test(conf_text, finds_the_control_socket_in_any_file)
+{
+	static const struct {
+		const char *text, *variable, *socket; /* NULL: refused */
+	} rows[] = {
+	    {"state_dir: /s\nprot: 1\nport: x\nproviders: {a: {api_key: \"${NOT_SET}\"}}\n", NULL,
+		"/s/control.sock"},
+	    {"state_dir: /s\ncontrol_socket: c\n", NULL, "/s/c"},
+	    {"state_dir: /s\ncontrol_socket: /run/c\n", NULL, "/run/c"},
+	    {"state_dir: /s\n", "OTARI_STATE_DIR=/e", "/e/control.sock"},
+	    {"control_socket: /c\n", "OTARI_CONTROL_SOCKET=/e", "/e"},
+	    {"state_dir: /s\ncontrol_socket:\n", NULL, "/s/control.sock"},
+	    {"state_dir: [x]\n", NULL, NULL},
+	    {"a: [\n", NULL, NULL},
+	};
+	char path[] = "/tmp/otari-peek-XXXXXX", dst[256];
+	int fd = mkstemp(path);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char variable[64];
+		char *env[] = {variable, NULL};
+		struct err e = {0};
+		(void)snprintf(variable, sizeof(variable), "%s",
+		    rows[i].variable != NULL ? rows[i].variable : "A=b");
+		cr_assert_eq(ftruncate(fd, 0), 0);
+		cr_assert_eq(pwrite(fd, rows[i].text, strlen(rows[i].text), 0),
+		    (ssize_t)strlen(rows[i].text));
+		enum err_code rc = conf_find_control(path, env, dst, sizeof(dst), &e);
+		cr_assert_eq(rc == ERR_OK, rows[i].socket != NULL, "row %zu: %s", i, e.msg);
+		cr_assert(rc != ERR_OK || strcmp(dst, rows[i].socket) == 0, "row %zu: %s", i, dst);
+	}
+	cr_assert_eq(conf_find_control(path, NULL, dst, 3, NULL), ERR_INPUT);
+	fd_close(&fd);
+	(void)unlink(path);
+	cr_assert_eq(conf_find_control(path, NULL, dst, sizeof(dst), NULL), ERR_IO);
+}
+
 Test(conf_text, makes_a_master_key_once)
 {
 	char dir[] = "/tmp/otari-mk-XXXXXX", path[64], other[64], *one, *two;

@@ -53,31 +53,11 @@ usage(FILE *out)
 static bool
 socket_of_conf(const char *path, char *dst, size_t size)
 {
-	char cwd[PATH_MAX], *text;
-	size_t len;
 	struct err e;
-	if (getcwd(cwd, sizeof(cwd)) == NULL ||
-	    fd_read_file(path, LIMIT_CONF_BYTES, &text, &len, &e) != ERR_OK) {
-		(void)fprintf(stderr, "otarictl: %s\n", e.msg);
-		return false;
-	}
-	struct conf_source src = {
-	    .file = path, .text = str_n(text, len), .cwd = str_c(cwd), .as_root = geteuid() == 0};
-	struct conf_report report;
-	struct conf *c = NULL;
-	conf_report_init(&report, path);
-	bool ok = conf_load(&src, &report, &c, &e) == ERR_OK;
-	if (!ok)
-		(void)fprintf(stderr, "otarictl: %s (use -s SOCKET)\n", e.msg);
-	else if (!str_copy(dst, size, c->control_socket) || dst[0] == '\0') {
-		(void)fprintf(stderr, "otarictl: %s names no control_socket\n", path);
-		ok = false;
-	}
-	conf_free(&c);
-	conf_report_done(&report);
-	mem_wipe(text, len);
-	mem_free(text);
-	return ok;
+	if (conf_find_control(path, environ, dst, size, &e) == ERR_OK)
+		return true;
+	(void)fprintf(stderr, "otarictl: %s (use -s SOCKET)\n", e.msg);
+	return false;
 }
 
 /* A path of any length is named relative to its directory, which is held open meanwhile. */
