@@ -169,17 +169,17 @@ export function anthropicTests(label, { Anthropic, toFile }) {
   test(named("errors are the client's own types"), async () => {
     const wrong = new Anthropic({ apiKey: 'gw-wrong', baseURL: server.url, maxRetries: 0 });
     const cases = [
-      [wrong.messages.create(ask('a')), Anthropic.AuthenticationError],
-      [client.messages.create(ask('a', { model: 'nobody:x' })), Anthropic.NotFoundError],
-      [client.messages.create({ ...ask('a'), messages: 'no list' }), Anthropic.BadRequestError],
-      [client.messages.create(ask('a', { model: 'fake:err-429' })), Anthropic.RateLimitError],
-      [client.messages.create(ask('a', { model: 'claude:err-429' })), Anthropic.RateLimitError],
-      [client.messages.create(ask('a', { model: 'claude:err-400' })), Anthropic.BadRequestError],
-      [client.messages.create(ask('a', { model: 'claude:err-500' })), Anthropic.InternalServerError],
-      [client.beta.files.retrieveMetadata('file-none'), Anthropic.NotFoundError],
+      [() => wrong.messages.create(ask('a')), Anthropic.AuthenticationError],
+      [() => client.messages.create(ask('a', { model: 'nobody:x' })), Anthropic.NotFoundError],
+      [() => client.messages.create({ ...ask('a'), messages: 'no list' }), Anthropic.BadRequestError],
+      [() => client.messages.create(ask('a', { model: 'fake:err-429' })), Anthropic.RateLimitError],
+      [() => client.messages.create(ask('a', { model: 'claude:err-429' })), Anthropic.RateLimitError],
+      [() => client.messages.create(ask('a', { model: 'claude:err-400' })), Anthropic.BadRequestError],
+      [() => client.messages.create(ask('a', { model: 'claude:err-500' })), Anthropic.InternalServerError],
+      [() => client.beta.files.retrieveMetadata('file-none'), Anthropic.NotFoundError],
     ];
-    for (const [promise, type] of cases) {
-      const error = await promise.then(() => assert.fail(`no ${type.name}`), (e) => e);
+    for (const [call, type] of cases) {
+      const error = await call().then(() => assert.fail(`no ${type.name}`), (e) => e);
       assert.ok(error instanceof type, `${type.name} expected: ${error?.stack}`);
       assert.equal(typeof error.error?.error?.message, 'string', JSON.stringify(error.error));
       assert.equal(error.error.type, 'error');

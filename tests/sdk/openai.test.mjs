@@ -120,17 +120,17 @@ test('the same, streamed', async (t) => {
 test("errors are the client's own types", async () => {
   const wrong = new OpenAI({ apiKey: 'gw-wrong', baseURL: `${server.url}/v1`, maxRetries: 0 });
   const cases = [
-    [wrong.chat.completions.create(ask('a')), OpenAI.AuthenticationError],
-    [client.chat.completions.create(ask('a', { model: 'nobody:x' })), OpenAI.NotFoundError],
-    [client.chat.completions.create({ ...ask('a'), messages: 'no list', tools: [CODE] }), OpenAI.BadRequestError],
-    [client.chat.completions.create(ask('a', { model: 'fake:err-429' })), OpenAI.RateLimitError],
-    [client.chat.completions.create(ask('a', { model: 'fake:err-400' })), OpenAI.BadRequestError],
-    [client.chat.completions.create(ask('a', { model: 'fake:err-500' })), OpenAI.InternalServerError],
-    [client.responses.create({ model: 'fake:text', input: 'a' }), OpenAI.InternalServerError],
-    [client.files.retrieve('file-none'), OpenAI.NotFoundError],
+    [() => wrong.chat.completions.create(ask('a')), OpenAI.AuthenticationError],
+    [() => client.chat.completions.create(ask('a', { model: 'nobody:x' })), OpenAI.NotFoundError],
+    [() => client.chat.completions.create({ ...ask('a'), messages: 'no list', tools: [CODE] }), OpenAI.BadRequestError],
+    [() => client.chat.completions.create(ask('a', { model: 'fake:err-429' })), OpenAI.RateLimitError],
+    [() => client.chat.completions.create(ask('a', { model: 'fake:err-400' })), OpenAI.BadRequestError],
+    [() => client.chat.completions.create(ask('a', { model: 'fake:err-500' })), OpenAI.InternalServerError],
+    [() => client.responses.create({ model: 'fake:text', input: 'a' }), OpenAI.InternalServerError],
+    [() => client.files.retrieve('file-none'), OpenAI.NotFoundError],
   ];
-  for (const [promise, type] of cases) {
-    const error = await promise.then(() => assert.fail(`no ${type.name}`), (e) => e);
+  for (const [call, type] of cases) {
+    const error = await call().then(() => assert.fail(`no ${type.name}`), (e) => e);
     assert.ok(error instanceof type, `${type.name} expected: ${error?.stack}`);
     assert.equal(typeof error.error?.message, 'string', JSON.stringify(error.error));
     assert.ok(error.requestID, 'no request id');

@@ -8,7 +8,7 @@ import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const bin = process.env.OTARI_BIN;
+const bin = process.env.OTARI_TEST_BIN;
 const MASTER_KEY = 'master-key-of-the-client-tests';
 
 // The user that the daemon drops to, when it is started by root.

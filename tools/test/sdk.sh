@@ -49,8 +49,8 @@ node=$(node_bin) || die "no Node.js of release 22 or later"
 rm -f "$dir"/*.mjs
 cp tests/sdk/*.mjs "$dir/"
 [ $# -gt 0 ] || set -- "$dir"/*.test.mjs
-OTARI_BIN=$(cd "$out" && pwd) || exit 1
-export OTARI_BIN NO_COLOR=1
+OTARI_TEST_BIN=$(cd "$out" && pwd) || exit 1
+export OTARI_TEST_BIN NO_COLOR=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 "$node" --test --test-reporter=spec --test-concurrency=1 --test-timeout=180000 "$@" 2>&1 | tee "$log"
