@@ -213,6 +213,15 @@ link_remove_worker(struct master *m, const struct child *c)
 }
 
 void
+link_reopen_log(struct master *m)
+{
+	struct link *l = m->link;
+	struct lease_worker log = {LEASE_MSG_LOG, 0};
+	if (l != NULL && child_state_is_wanted(l->child->state))
+		(void)tell(l, &log, &m->log_fd, 1);
+}
+
+void
 link_stop(struct master *m)
 {
 	struct link *l = m->link;

@@ -22,6 +22,8 @@ int link_add_worker(struct master *m, const struct child *c);
 /* Gives c a socket to the spawner by message. */
 void link_send_socket(struct master *m, struct child *c);
 void link_remove_worker(struct master *m, const struct child *c);
+/* The spawner writes to the master's log file from now on. */
+void link_reopen_log(struct master *m);
 /* Tells the spawner to end. */
 void link_stop(struct master *m);
 /* The spawner's process ended. */

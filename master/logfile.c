@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "ipc/chan.h"
+#include "master/link.h"
 #include "master/master.h"
 
 static bool
@@ -57,5 +58,6 @@ logfile_reopen(struct master *m)
 	TAILQ_FOREACH(c, &m->children, link)
 		if (c->chan != NULL && c->role != ROLE_BUILDER)
 			chan_send(c->chan, MSG_REOPEN, 0, STR_NULL, &m->log_fd, 1);
+	link_reopen_log(m);
 	log_notice("log reopened");
 }

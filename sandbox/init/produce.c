@@ -17,7 +17,7 @@
 #include "sandbox/collect/select.h"
 #include "sandbox/init/init.h"
 
-#define FILES_MAX 8192u
+#define FILES_MAX 65536u
 #define NAMES_MAX (4u << 20)
 
 struct mark { /* of one file before the call */

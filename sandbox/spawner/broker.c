@@ -125,11 +125,18 @@ on_master(evutil_socket_t fd, short what, void *arg)
 		add_worker(b, m.worker.worker, fds[0]);
 		return;
 	}
+	/* The new file takes the place of the old descriptor. */
+	if (m.type == LEASE_MSG_LOG && nfds == 1 && fd_dup_to(fds[0], FD_LOG, true)) {
+		(void)fd_dup_to(FD_LOG, STDOUT_FILENO, false);
+		(void)fd_dup_to(FD_LOG, STDERR_FILENO, false);
+	}
 	for (size_t i = 0; i < nfds; i++)
 		fd_close(&fds[i]);
 	struct broker_worker *w;
 	if (m.type == LEASE_MSG_STOP) {
 		stop(b, 0);
+	} else if (m.type == LEASE_MSG_LOG) {
+		return;
 	} else if (m.type == LEASE_MSG_REMOVE_WORKER) {
 		TAILQ_FOREACH(w, &b->workers, link)
 			if (w->number == m.worker.worker)

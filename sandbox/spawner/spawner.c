@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "sandbox/spawner/broker.h"
 
 #define EXIT_DO_NOT_RESPAWN 2
+#define NOBODY              65534
 
 /* Nothing but what the spawner needs stays open, readable or inherited. */
 static bool
@@ -24,6 +26,7 @@ start_clean(void)
 	log_setup(FD_LOG, true, LOG_NOTICE, "spawner");
 	(void)clearenv();
 	(void)prctl(PR_SET_NAME, "otari");
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* FD_CTL tells if the master died before */
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	sigset_t none;
@@ -62,6 +65,13 @@ get_settings(struct broker *b)
 static int
 refuse(struct broker *b, const struct jail_fail *f)
 {
+	/* It goes on reading what workers send: not as root. */
+	if (geteuid() == 0) {
+		(void)setgroups(0, NULL);
+		(void)!setresgid(NOBODY, NOBODY, NOBODY);
+		(void)!setresuid(NOBODY, NOBODY, NOBODY);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	}
 	report_refuse(b, f);
 	b->is_tested = true;
 	return broker_run(b, -1);

@@ -82,7 +82,8 @@ Test(turn, messages_on_a_chat_model_show_the_native_blocks)
 	cr_assert(use != NULL && result != NULL, "%s", r.body.ptr);
 	cr_expect(strstr(at(use, "input.code"), "print(6 * 7)") != NULL);
 	cr_expect_str_eq(at(result, "tool_use_id"), at(use, "id"));
-	cr_expect_str_eq(at(result, "content.stdout"), "42\n");
+	/* The value of the last expression is shown, as a REPL does. */
+	cr_expect_str_eq(at(result, "content.stdout"), "42\n5\n");
 	cr_expect_eq(at_int(result, "content.return_code"), 0);
 	cr_expect(at(result, "content.content.0.file_id")[0] != '\0', "%s", r.body.ptr);
 	cr_expect_str_eq(at(root, "stop_reason"), "end_turn");
