@@ -119,6 +119,7 @@ struct http_conn {
 	bool is_over_limit; /* accepted only to be told 503 */
 	bool has_served;    /* at least one request */
 	bool is_stall_armed;
+	bool awaits_writable; /* the socket was full: the rest goes by the write event */
 	struct http_exchange *x;
 	struct event timer, stall, later, linger;
 	enum http_conn_timer timer_kind;
