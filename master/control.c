@@ -198,7 +198,7 @@ open_socket(struct control *k, const struct sockaddr_un *a, struct err *reterr)
 	(void)umask(old);
 	errno = saved;
 	if (ok && m->has_user)
-		ok = chown(k->path, (uid_t)-1, m->gid) == 0;
+		ok = lchown(k->path, (uid_t)-1, m->gid) == 0;
 	if (!ok || listen(k->fd, (int)CONTROL_CLIENTS_MAX) != 0)
 		return err_set(reterr, ERR_IO, "control socket %s", k->path);
 	return ERR_OK;

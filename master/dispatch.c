@@ -31,6 +31,20 @@ on_ready(struct child *c)
 	master_step(c->m);
 }
 
+/* It drains without being told: by a signal, or because a setting needs a fresh process. Its
+ * successor serves the same socket at once. */
+static void
+on_leaving(struct child *c)
+{
+	struct master *m = c->m;
+	struct seat *s = c->seat;
+	if (!child_state_is_wanted(c->state) || s == NULL || s->child != c)
+		return;
+	child_drain(c, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
+	seat_leave(s);
+	seat_fill(s);
+}
+
 static enum err_code
 on_ack(struct child *c, struct msg *m, struct err *reterr)
 {
@@ -75,6 +89,9 @@ handle(struct child *c, struct msg *m, struct err *reterr)
 		return reload_on_file_wanted(c, m, reterr);
 	case MSG_BUILT:
 		return reload_on_built(c, m, reterr);
+	case MSG_LEAVING:
+		on_leaving(c);
+		return ERR_OK;
 	case MSG_POLICY:
 	case MSG_KEYS:
 	case MSG_SECRETS:

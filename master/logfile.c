@@ -29,7 +29,9 @@ logfile_open(struct master *m, struct err *reterr)
 	log_setup(m->log_fd, m->conf.log_json, (enum log_level)m->conf.log_level, "master");
 	if (!log_path(m, path, sizeof(path)))
 		return ERR_OK;
-	int fd = fd_open(path, O_WRONLY | O_APPEND | O_CREAT, 0640);
+	/* The user of the children may write in state_dir: no link of its making is followed. */
+	int follow = str_starts(str_c(path), m->conf.state_dir) ? O_NOFOLLOW : 0;
+	int fd = fd_open(path, O_WRONLY | O_APPEND | O_CREAT | follow, 0640);
 	if (fd < 0)
 		return err_set(reterr, ERR_IO, "log file %s", path);
 	/* In place of the old one: every user of the number goes on without being told. */

@@ -39,11 +39,13 @@ place_find_user(struct master *m, struct err *reterr)
 	return ERR_OK;
 }
 
-/* Makes every missing directory of path (without its last component when is_file). */
+/* Makes every missing directory of path (without its last component when is_file). *ret_made: the
+ * last one was not there before. */
 static bool
-make_dirs(struct str path, bool is_file, mode_t mode)
+make_dirs(struct str path, bool is_file, mode_t mode, bool *ret_made)
 {
 	char text[PATH_MAX];
+	*ret_made = false;
 	if (path.ptr == NULL)
 		return true;
 	if (is_file)
@@ -60,28 +62,30 @@ make_dirs(struct str path, bool is_file, mode_t mode)
 			return false;
 		*p = '/';
 	}
-	return text[0] == '\0' || mkdir(text, mode) == 0 || errno == EEXIST;
+	*ret_made = text[0] != '\0' && mkdir(text, mode) == 0;
+	return text[0] == '\0' || *ret_made || errno == EEXIST;
 }
 
 enum err_code
 place_make_dirs(struct master *m, struct err *reterr)
 {
-	struct stat st;
+	const struct master_conf *c = &m->conf;
 	char dir[PATH_MAX];
-	if (!make_dirs(m->conf.state_dir, false, 0700) ||
-	    !str_copy(dir, sizeof(dir), m->conf.state_dir))
-		return err_set(reterr, ERR_IO, "make directory %.*s", STR_FMT(m->conf.state_dir));
-	if (m->is_root) {
-		/* Ours is given to the user; one that belongs to somebody else stays as it is. */
+	bool made;
+	if (!str_copy(dir, sizeof(dir), c->state_dir) ||
+	    !make_dirs(c->state_dir, false, 0700, &made))
+		return err_set(reterr, ERR_IO, "make directory %.*s", STR_FMT(c->state_dir));
+	/* Only what we made is given away: state_dir may name any directory by mistake. */
+	if (m->is_root && made) {
 		int fd = fd_open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-		bool ok = fd >= 0 && fstat(fd, &st) == 0 &&
-			  (st.st_uid != 0 || fchown(fd, m->uid, m->gid) == 0);
+		bool ok = fd >= 0 && fchown(fd, m->uid, m->gid) == 0;
 		fd_close(&fd);
 		if (!ok)
-			return err_set(reterr, ERR_IO, "state directory %s", dir);
+			return err_set(reterr, ERR_IO, "give %s to its user", dir);
 	}
-	if (!make_dirs(m->conf.pid_file, true, 0755) || !make_dirs(m->conf.log_file, true, 0755) ||
-	    !make_dirs(m->conf.control_socket, true, 0755))
+	if (!make_dirs(c->pid_file, true, 0755, &made) ||
+	    !make_dirs(c->log_file, true, 0755, &made) ||
+	    !make_dirs(c->control_socket, true, 0755, &made))
 		return err_set(reterr, ERR_IO,
 		    "make a directory for pid_file, log_file or "
 		    "control_socket");

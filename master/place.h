@@ -11,7 +11,8 @@ struct master;
 
 /* As root: looks the user up; ERR_NOTFOUND names the command that makes it. */
 MUST_CHECK enum err_code place_find_user(struct master *m, struct err *reterr);
-/* The state directory (0700, the user's) and those of the pid file, log file and control socket. */
+/* The state directory (0700; one that is made now is the user's) and those of the pid file, log
+ * file and control socket. */
 MUST_CHECK enum err_code place_make_dirs(struct master *m, struct err *reterr);
 /* ERR_BUSY: another master holds it. */
 MUST_CHECK enum err_code place_write_pid_file(struct master *m, struct err *reterr);

@@ -67,6 +67,7 @@ answer_in_force(struct publish *p)
 		}
 		struct publish_waiter w = take_waiter(p, i);
 		p->ops->answer(p->arg, w.who, w.id, NULL);
+		i = 0; /* the answer may have made others leave */
 	}
 }
 
@@ -100,6 +101,7 @@ fail_waiters(struct publish *p, uint64_t generation, const char *error)
 		}
 		struct publish_waiter w = take_waiter(p, i);
 		p->ops->answer(p->arg, w.who, w.id, error);
+		i = 0;
 	}
 }
 
@@ -185,6 +187,7 @@ publish_tick(struct publish *p, int64_t now_ms)
 		    w.generation > p->built_generation || w.generation == 0
 			? "the build is not ready yet"
 			: "not every worker has taken it over yet");
+		i = 0;
 	}
 	if (p->retry != 0 && now_ms >= p->retry_at_ms) {
 		uint32_t what = p->retry;

@@ -332,7 +332,8 @@ reload_on_built(struct child *c, struct msg *msg, struct err *reterr)
 	if (rc == ERR_OK) {
 		r->builder = NULL;
 		c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
-		log_lines(LOG_WARN, "configuration", res.warnings);
+		if (r->what == 0 || (r->what & PUBLISH_DO_RELOAD) != 0)
+			log_lines(LOG_WARN, "configuration", res.warnings);
 		if (res.ok)
 			built_ok(r, &res, &a, msg);
 		else

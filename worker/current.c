@@ -39,25 +39,51 @@ use_keys(struct worker_env *env, struct snapshot *fresh, struct err *reterr)
 	return ERR_OK;
 }
 
+/* Threads, sockets and the TLS context are made once in a process' life. */
+static bool
+settings_need_successor(const struct snapshot *was, const struct snapshot *is)
+{
+	const struct snap_settings *a = &snapshot_policy(was)->settings;
+	const struct snap_settings *b = &snapshot_policy(is)->settings;
+	return a->sql_threads != b->sql_threads || a->io_threads != b->io_threads ||
+	       a->http_head_timeout_ms != b->http_head_timeout_ms ||
+	       a->http_idle_timeout_ms != b->http_idle_timeout_ms ||
+	       a->http_write_stall_ms != b->http_write_stall_ms ||
+	       a->max_connections != b->max_connections || a->files_enabled != b->files_enabled ||
+	       !str_eq(snapshot_str(was, a->files_backend), snapshot_str(is, b->files_backend)) ||
+	       !str_eq(snapshot_str(was, a->files_local_dir), snapshot_str(is, b->files_local_dir));
+}
+
+static bool
+secrets_need_successor(const struct secrets *was, const struct secrets *is)
+{
+	static const char *const names[] = {"database_url", "tls_cert", "tls_key"};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (!str_eq(secrets_get(was, str_c(names[i])), secrets_get(is, str_c(names[i]))))
+			return true;
+	return false;
+}
+
 static enum err_code
-take_secrets(struct worker_env *env, struct msg *m, struct err *reterr)
+take_secrets(struct worker_env *env, struct msg *m, bool *ret_needs_successor, struct err *reterr)
 {
 	struct secrets *fresh;
 	enum err_code rc = secrets_map(msg_take_fd(m, 0), &fresh, reterr);
 	if (rc != ERR_OK)
 		return rc;
+	*ret_needs_successor = env->secrets != NULL && secrets_need_successor(env->secrets, fresh);
 	secrets_free(&env->secrets);
 	env->secrets = fresh;
 	return ERR_OK;
 }
 
 enum err_code
-current_take(struct worker_env *env, struct msg *m, struct err *reterr)
+current_take(struct worker_env *env, struct msg *m, bool *ret_needs_successor, struct err *reterr)
 {
 	struct snapshot_note note;
 	struct snapshot *fresh = NULL;
 	if (m->type == MSG_SECRETS)
-		return take_secrets(env, m, reterr);
+		return take_secrets(env, m, ret_needs_successor, reterr);
 	enum err_code rc = snapshot_note_decode(m->payload, &note, reterr);
 	if (rc != ERR_OK)
 		return rc;
@@ -68,6 +94,8 @@ current_take(struct worker_env *env, struct msg *m, struct err *reterr)
 	if (kind == SNAP_KEYS) {
 		rc = use_keys(env, fresh, reterr);
 	} else {
+		*ret_needs_successor =
+		    env->policy != NULL && settings_need_successor(env->policy, fresh);
 		swap(&env->policy, fresh);
 		env->slot->policy_generation = snapshot_generation(fresh);
 	}

@@ -12,8 +12,10 @@
 struct msg;
 struct worker_env;
 
-/* MSG_POLICY, MSG_KEYS, MSG_SECRETS: maps, checks, swaps; acknowledges the last of a build. */
-MUST_CHECK enum err_code current_take(struct worker_env *env, struct msg *m, struct err *reterr);
+/* MSG_POLICY, MSG_KEYS, MSG_SECRETS: maps, checks, swaps; acknowledges the last of a build.
+ * *ret_needs_successor: a setting changed that only a new process takes over. */
+MUST_CHECK enum err_code current_take(
+    struct worker_env *env, struct msg *m, bool *ret_needs_successor, struct err *reterr);
 /* Everything that a request may need is there. */
 bool current_is_complete(const struct worker_env *env);
 void current_drop(struct worker_env *env);

@@ -68,19 +68,6 @@ serve(struct worker *w)
 	role_ready(&w->role);
 }
 
-static enum err_code
-on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
-{
-	enum err_code rc = current_take(&w->env, m, reterr);
-	if (rc != ERR_OK)
-		return rc;
-	if (w->parts != NULL && m->type == MSG_POLICY)
-		parts_reconfigure(w->parts);
-	else if (w->parts == NULL && current_is_complete(&w->env) && !w->env.draining)
-		serve(w);
-	return ERR_OK;
-}
-
 static void
 on_spawner(struct worker *w, struct msg *m)
 {
@@ -129,6 +116,7 @@ drain(struct worker *w)
 		return;
 	w->env.draining = true;
 	role_draining(&w->role);
+	chan_send(w->role.ctl, MSG_LEAVING, 0, STR_NULL, NULL, 0);
 	if (w->parts == NULL) {
 		stop(w, 0);
 		return;
@@ -139,6 +127,27 @@ drain(struct worker *w)
 	if (w->deadline != NULL)
 		(void)event_add(w->deadline, &t);
 	parts_drain(w->parts, on_drained, w);
+}
+
+/* Settings are taken over in place; a few need a new process, which starts while this one drains.
+ */
+static enum err_code
+on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
+{
+	bool needs_successor = false;
+	enum err_code rc = current_take(&w->env, m, &needs_successor, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	if (w->parts == NULL) {
+		if (current_is_complete(&w->env) && !w->env.draining)
+			serve(w);
+		return ERR_OK;
+	}
+	if (m->type == MSG_POLICY)
+		parts_reconfigure(w->parts);
+	if (needs_successor)
+		drain(w);
+	return ERR_OK;
 }
 
 static enum err_code
@@ -164,6 +173,7 @@ handle(struct worker *w, struct msg *m, struct err *reterr)
 	case MSG_ACK:
 	case MSG_PUBLISH:
 	case MSG_REOPEN:
+	case MSG_LEAVING:
 	case MSG_BUILD:
 	case MSG_BUILT:
 	case MSG_FILE_WANTED:

@@ -220,6 +220,72 @@ hold_request(struct server *s)
 	return fd;
 }
 
+static bool
+is_among(pid_t pid, const pid_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* All workers are others than before, and as many. */
+static void
+wait_replaced(struct server *s, const pid_t *before, size_t replaced, size_t n)
+{
+	pid_t now[16];
+	size_t fresh = 0, count = 0;
+	for (int k = 0; k < 300; k++) {
+		fresh = 0;
+		count = server_pids(s, "otari: worker", now, 16);
+		for (size_t i = 0; i < count; i++)
+			fresh += !is_among(now[i], before, n);
+		if (fresh == replaced && count == n)
+			return;
+		must_answer(s, "while workers are replaced");
+	}
+	cr_assert_fail("%zu workers, %zu of them new", count, fresh);
+}
+
+Test(master, a_worker_told_to_end_is_followed_before_it_is_gone)
+{
+	struct server *s = server_start(NULL);
+	pid_t before[16];
+
+	cr_assert_eq(server_pids(s, "otari: worker", before, 16), 2);
+	/* Held requests keep the old ones alive; the new ones serve beside them. */
+	int held[8];
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		held[i] = hold_request(s);
+	kill(before[0], SIGTERM);
+	kill(before[1], SIGTERM);
+	for (int i = 0; i < 20; i++)
+		must_answer(s, "beside draining workers");
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		close(held[i]);
+	wait_replaced(s, before, 2, 2);
+	server_stop(&s);
+}
+
+Test(master, a_setting_of_processes_recycles_the_workers)
+{
+	struct server *s = server_start(NULL);
+	pid_t before[16];
+	char out[4096];
+
+	cr_assert_eq(server_pids(s, "otari: worker", before, 16), 2);
+	server_write_conf(s, "sql_threads: 3\n");
+	cr_assert_eq(otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	wait_replaced(s, before, 2, 2);
+	cr_assert_eq(server_pids(s, "otari: worker", before, 16), 2);
+	server_write_conf(s, "sql_threads: 3\nstrict_translation: true\n");
+	cr_assert_eq(otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	for (int i = 0; i < 10; i++)
+		must_answer(s, "after a reload in place");
+	wait_replaced(s, before, 0, 2);
+	server_stop(&s);
+}
+
 Test(master, a_second_interrupt_stops_at_once)
 {
 	struct server *s = server_start(NULL);
