@@ -88,7 +88,7 @@ Test(http_client, headers_both_ways)
 	bench_stop(&b);
 }
 
-Test(http_client, the_environment_chooses_no_proxy)
+Test(http_client, only_the_configuration_chooses_a_proxy)
 {
 	struct bench b;
 	struct got g;
@@ -98,6 +98,16 @@ Test(http_client, the_environment_chooses_no_proxy)
 	got_init(&g, &b);
 	got_run(&b, &g, "GET", "/", (struct http_call_spec){0});
 	cr_assert(g.ok && g.status == 200, "%s", g.err.msg);
+	got_end(&g);
+	/* The configured one is asked; ours is no proxy and says so. */
+	char proxy[64];
+	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", b.rig.port);
+	setenv("no_proxy", "*", 1);
+	b.rig.port = 1;
+	got_init(&g, &b);
+	got_run(&b, &g, "GET", "/", (struct http_call_spec){.proxy = proxy});
+	cr_assert(g.ok && g.status == 400, "%d %s", g.status, g.err.msg);
+	cr_assert(str_find(buf_str(&g.body), STR("must be a path")) != SIZE_MAX);
 	got_end(&g);
 	bench_stop(&b);
 }
