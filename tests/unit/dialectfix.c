@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "base/json_write.h"
+#include "base/mem.h"
 #include "base/sse.h"
 
 struct conversation *
@@ -17,17 +17,18 @@ fix_decode(struct arena *a, enum wire w, struct str body, struct err *err)
 	return dialect_of(w)->decode(a, body, root, &c, err) == ERR_OK ? c : NULL;
 }
 
-static struct str
-translate(struct arena *a, enum wire from, enum wire to, struct str body, bool native)
+struct str
+fix_translate_with(
+    struct arena *a, enum wire from, enum wire to, struct str body, struct encode_options opt)
 {
 	struct err err = {0};
 	struct conversation *c = fix_decode(a, from, body, &err);
 	if (c == NULL)
 		return arena_printf(a, "error: %s", err.msg);
-	struct encode_options opt = {
-	    .model = STR("m"), .stream = c->stream, .native_openai = native};
 	struct buf out = BUF_INIT(64u << 20);
 	struct str ret;
+	opt.model = STR("m");
+	opt.stream = c->stream;
 	if (dialect_of(to)->encode(c, &opt, &out, &err) != ERR_OK)
 		ret = arena_printf(a, "error: %s", err.msg);
 	else
@@ -39,13 +40,14 @@ translate(struct arena *a, enum wire from, enum wire to, struct str body, bool n
 struct str
 fix_translate(struct arena *a, enum wire from, enum wire to, struct str body)
 {
-	return translate(a, from, to, body, false);
+	return fix_translate_with(a, from, to, body, (struct encode_options){.stream = false});
 }
 
 struct str
 fix_translate_native(struct arena *a, enum wire from, enum wire to, struct str body)
 {
-	return translate(a, from, to, body, true);
+	return fix_translate_with(
+	    a, from, to, body, (struct encode_options){.native_openai = true});
 }
 
 struct str
@@ -156,10 +158,10 @@ on_sse(void *arg, struct str name, struct str data)
 {
 	struct run *r = arg;
 	/* exactly as long as it is, so that the sanitizer sees a read behind it */
-	char *tight = malloc(data.len > 0 ? data.len : 1);
+	char *tight = mem_alloc(data.len > 0 ? data.len : 1);
 	memcpy(tight, data.ptr, data.len);
 	enum err_code e = r->from->events_sse(r->events, name, str_n(tight, data.len), NULL);
-	free(tight);
+	mem_free(tight);
 	return e;
 }
 

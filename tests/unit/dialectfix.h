@@ -12,6 +12,9 @@ struct conversation *fix_decode(struct arena *a, enum wire w, struct str body, s
 struct str fix_translate(struct arena *a, enum wire from, enum wire to, struct str body);
 /* The same with api.openai.com's own rules. */
 struct str fix_translate_native(struct arena *a, enum wire from, enum wire to, struct str body);
+/* With all options to choose. */
+struct str fix_translate_with(
+    struct arena *a, enum wire from, enum wire to, struct str body, struct encode_options opt);
 /* Names that the last translation dropped, comma-separated. */
 struct str fix_dropped(struct arena *a, const struct conversation *c);
 

@@ -1,4 +1,6 @@
 /* Requests: what is refused and how it is named; what the conversation holds afterwards. */
+#include <string.h>
+
 #include <criterion/criterion.h>
 
 #include "base/limits.h"
@@ -364,5 +366,75 @@ Test(dialect_in, a12_ids_are_rewritten_on_both_halves_and_stay_distinct, .timeou
 	    str_eq(id[0], back[1]) && str_eq(id[1], back[0]) && !str_eq(id[0], id[1]), "%s", s.ptr);
 	cr_expect(str_starts(id[0], STR("toolu_")));
 	cr_expect(jv_str_is(jv_get(jv_at(calls, 2), "id"), "ok-1"));
+	arena_free(&a);
+}
+
+Test(dialect_in, mistral_gets_ids_and_an_order_that_it_takes, .timeout = 10)
+{
+	static const char chat[] = C("\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":"
+				     "\"q\"},{\"role\":\"assistant\",\"content\":\"\","
+				     "\"tool_calls\":[{\"id\":\"call_1\",\"type\":\"function\","
+				     "\"function\":{\"name\":\"f\",\"arguments\":"
+				     "\"{}\"}},{\"id\":\"abcDEF123\",\"function\":{\"name\":\"f\","
+				     "\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
+				     "\"tool_call_id\":\"call_1\",\"content\":\"1\"},{\"role\":"
+				     "\"tool\",\"tool_call_id\":\"abcDEF123\","
+				     "\"content\":\"2\"},{\"role\":\"user\",\"content\":\"go\"}]");
+	struct arena *a = arena_new(16u << 20);
+	struct encode_options opt = {.is_mistral = true};
+	struct str s = fix_translate_with(a, WIRE_CHAT, WIRE_CHAT, str_c(chat), opt);
+	struct jval v, m;
+	cr_assert_eq(jdoc_parse(a, s, &v, NULL), ERR_OK, "%s", s.ptr);
+	m = jv_get(v, "messages");
+	struct str id = jv_str(a, jv_get(jv_at(jv_get(jv_at(m, 1), "tool_calls"), 0), "id"));
+	cr_expect(
+	    id.len == 9 && str_eq(id, jv_str(a, jv_get(jv_at(m, 2), "tool_call_id"))), "%s", s.ptr);
+	cr_expect(jv_str_is(jv_get(jv_at(m, 3), "tool_call_id"), "abcDEF123"), "%s", s.ptr);
+	cr_expect(jv_str_is(jv_get(jv_at(m, 4), "role"), "assistant"), "%s", s.ptr);
+	cr_expect(jv_str_is(jv_get(jv_at(m, 5), "role"), "user"), "%s", s.ptr);
+	cr_expect(!jv_present(jv_get(v, "stream_options")), "%s", s.ptr);
+	arena_free(&a);
+}
+
+Test(dialect_in, long_tool_names_come_back, .timeout = 10)
+{
+	char name[101];
+	memset(name, 'n', sizeof(name) - 1);
+	name[100] = '\0';
+	struct arena *a = arena_new(16u << 20);
+	struct str body =
+	    arena_printf(a, MU("\"tools\":[{\"name\":\"%s\",\"input_schema\":{}}]"), name);
+	struct conversation *c = decode(a, WIRE_MESSAGES, body.ptr);
+	struct str s = fix_translate(a, WIRE_MESSAGES, WIRE_CHAT, body);
+	struct jval v;
+	cr_assert_eq(jdoc_parse(a, s, &v, NULL), ERR_OK);
+	struct str cut =
+	    jv_str(a, jv_get(jv_get(jv_at(jv_get(v, "tools"), 0), "function"), "name"));
+	cr_expect_eq(cut.len, 64, "%s", s.ptr);
+	struct str answer = arena_printf(a,
+	    "{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"message\":{\"tool_calls\":[{\"id\":"
+	    "\"a\",\"function\":"
+	    "{\"name\":\"%.*s\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}",
+	    STR_FMT(cut));
+	struct fix_way way = {WIRE_CHAT, WIRE_MESSAGES, false, false, false, c};
+	struct fix_answer r;
+	fix_answer(a, &way, answer, 0, &r);
+	cr_expect(str_find(r.bytes, arena_printf(a, "\"name\":\"%s\"", name)) != SIZE_MAX, "%s",
+	    r.bytes.ptr);
+	arena_free(&a);
+}
+
+Test(dialect_in, hostile_bodies_are_cheap, .timeout = 10)
+{
+	struct arena *a = arena_new(64u << 20);
+	struct buf b = BUF_INIT(1u << 20);
+	struct err e;
+	buf_add(&b, STR("{\"model\":\"m\",\"max_tokens\":1," U));
+	for (int i = 0; i < 2000; i++)
+		buf_printf(&b, ",\"k%d\":1", i);
+	buf_addc(&b, '}');
+	cr_expect(fix_decode(a, WIRE_MESSAGES, buf_str(&b), &e) == NULL);
+	cr_expect_str_eq(e.msg, "body: more than 1024 members");
+	buf_done(&b);
 	arena_free(&a);
 }

@@ -247,8 +247,7 @@ read_usage(struct chat_events *ce, struct jval v)
 	if (!jv_is(usage, JT_OBJECT))
 		return;
 	usage_read(WIRE_CHAT, usage, &later);
-	later.raw = arena_str(ce->base.arena, later.raw);
-	usage_update(&ce->base.usage, &later);
+	events_count(&ce->base, later);
 }
 
 static void

@@ -324,9 +324,7 @@ chat_decode(struct arena *a, struct str body, struct jval root, struct conversat
 	c->arena = a;
 	c->wire = WIRE_CHAT;
 	c->format.strict = -1;
-	if (!jv_is(root, JT_OBJECT))
-		return err_set(reterr, ERR_INPUT, "body: Input should be an object");
-	enum err_code e = jv_unique(root, decisive, reterr);
+	enum err_code e = read_root(root, decisive, reterr);
 	if (e == ERR_OK)
 		e = read_gateway_members(c, root, reterr);
 	if (e == ERR_OK)

@@ -5,6 +5,7 @@
 #include "worker/dialect/chat.h"
 #include "worker/dialect/drop.h"
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/names.h"
 #include "worker/dialect/read.h"
 
 #define STOP_MAX 4 /* Chat takes no more sequences */
@@ -60,7 +61,8 @@ write_tool(struct chat_writer *cw, const struct tool *t)
 	if (t->raw.ptr != NULL && t->raw_wire == WIRE_CHAT)
 		jw_raw(&cw->w, t->raw);
 	else if (t->kind == TOOL_FUNCTION)
-		write_function(&cw->w, t->name, t->description, t->schema_raw, t->strict);
+		write_function(&cw->w, name_for_chat(cw->conv->arena, t->name), t->description,
+		    t->schema_raw, t->strict);
 	else if (known != NULL)
 		write_function(&cw->w, str_c(known->name), str_c(known->description),
 		    str_c(known->schema), -1);
@@ -91,7 +93,7 @@ write_choice(struct chat_writer *cw)
 		jw_kcstr(w, "type", "function");
 		jw_key(w, "function");
 		jw_object(w);
-		jw_kstr(w, "name", c->name);
+		jw_kstr(w, "name", name_for_chat(cw->conv->arena, c->name));
 		jw_end_object(w);
 		jw_end_object(w);
 		break;
@@ -136,6 +138,8 @@ write_stream(struct chat_writer *cw)
 	if (!cw->opt->stream)
 		return;
 	jw_kbool(w, "stream", true);
+	if (cw->opt->is_mistral)
+		return;
 	jw_key(w, "stream_options");
 	jw_object(w);
 	jw_kbool(w, "include_usage", true); /* for the books, whatever the client wants to see */

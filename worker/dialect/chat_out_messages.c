@@ -1,6 +1,20 @@
 /* Messages of a conversation in Chat's shape (openai-wire §10.1, 10.4). */
 #include "worker/dialect/arguments.h"
 #include "worker/dialect/chat_out.h"
+#include "worker/dialect/names.h"
+
+/* Mistral refuses the ids of others; raw spans hold them. */
+static bool
+is_as_sent(const struct chat_writer *cw, const struct part *p)
+{
+	return chat_has_raw(p) && !cw->opt->is_mistral;
+}
+
+static struct str
+call_id(struct chat_writer *cw, struct str id)
+{
+	return cw->opt->is_mistral ? id_for_mistral(cw->conv->arena, id) : id;
+}
 
 /* --- content -----------------------------------------------------------------------------------
  */
@@ -127,7 +141,7 @@ static void
 write_result(struct chat_writer *cw, const struct part *p)
 {
 	struct jw *w = &cw->w;
-	if (chat_has_raw(p)) {
+	if (is_as_sent(cw, p)) {
 		jw_raw(w, p->raw);
 		return;
 	}
@@ -143,7 +157,7 @@ write_result(struct chat_writer *cw, const struct part *p)
 		buf_add(&b, STR("(no output)"));
 	jw_object(w);
 	jw_kcstr(w, "role", "tool");
-	jw_kstr(w, "tool_call_id", p->id);
+	jw_kstr(w, "tool_call_id", call_id(cw, p->id));
 	jw_kstr(w, "content", buf_str(&b));
 	jw_end_object(w);
 	buf_done(&b);
@@ -184,15 +198,25 @@ gather_media_of_result(struct chat_writer *cw, struct gathered *g, const struct 
 	}
 }
 
+/* Between tool and user some servers insist on the assistant. */
+static void
+write_bridge(struct chat_writer *cw)
+{
+	struct part p = {.kind = PART_TEXT, .text = STR("I have the results.")};
+	(void)write_content(cw, &p, "assistant", STR_NULL);
+}
+
 static void
 write_user(struct chat_writer *cw, const struct message *m)
 {
 	struct gathered g = {.first = NULL};
+	bool results = false;
 	g.end = &g.first;
 	for (const struct part *p = m->parts; p != NULL; p = p->next) {
 		if (p->kind != PART_RESULT)
 			continue;
 		write_result(cw, p);
+		results = true;
 		if (!chat_has_raw(p))
 			gather_media_of_result(cw, &g, p);
 	}
@@ -204,6 +228,9 @@ write_user(struct chat_writer *cw, const struct message *m)
 			if (has_own_form(cw, inner))
 				gather(cw, &g, inner);
 	}
+	bool user_next = m->next != NULL && m->next->role != MESSAGE_ASSISTANT;
+	if (results && cw->opt->is_mistral && (g.first != NULL || user_next))
+		write_bridge(cw);
 	(void)write_content(cw, g.first, "user", m->name);
 }
 
@@ -214,16 +241,16 @@ static void
 write_call(struct chat_writer *cw, const struct part *p)
 {
 	struct jw *w = &cw->w;
-	if (chat_has_raw(p)) {
+	if (is_as_sent(cw, p)) {
 		jw_raw(w, p->raw);
 		return;
 	}
 	jw_object(w);
-	jw_kstr(w, "id", p->id);
+	jw_kstr(w, "id", call_id(cw, p->id));
 	jw_kcstr(w, "type", "function");
 	jw_key(w, "function");
 	jw_object(w);
-	jw_kstr(w, "name", p->name);
+	jw_kstr(w, "name", name_for_chat(cw->conv->arena, p->name));
 	jw_kstr(w, "arguments", arguments_text(p->arguments));
 	jw_end_object(w);
 	if (p->encrypted.len > 0 && p->raw_wire == WIRE_CHAT)
@@ -298,7 +325,8 @@ chat_write_messages(struct chat_writer *cw)
 	if (m != NULL && is_system(m))
 		m = write_leading_system(cw, m);
 	for (; m != NULL; m = m->next) {
-		bool translate = m->role == MESSAGE_DEVELOPER && !cw->opt->native_openai;
+		bool translate = (m->role == MESSAGE_DEVELOPER && !cw->opt->native_openai) ||
+				 (m->role == MESSAGE_ASSISTANT && cw->opt->is_mistral);
 		leading = leading && is_system(m);
 		if (m->raw.ptr != NULL && m->raw_wire == WIRE_CHAT && !translate)
 			jw_raw(&cw->w, m->raw);

@@ -18,6 +18,9 @@ struct encode_options {
 	struct str model; /* what the provider calls it */
 	bool stream;
 	bool native_openai; /* api.openai.com itself: max_completion_tokens, developer role, … */
+	/* Mistral's own service: call ids of nine alphanumerics, no user message right behind a
+	 * tool message, no stream_options. */
+	bool is_mistral;
 	int64_t default_max_tokens; /* for Messages, which requires one: 4096 unless configured */
 };
 

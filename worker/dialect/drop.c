@@ -1,5 +1,7 @@
 #include "worker/dialect/drop.h"
 
+#include <stdio.h>
+
 #include "worker/dialect/mapping.h"
 
 #define WORD_MAX 64u
@@ -22,8 +24,9 @@ drop_named(struct conversation *c, const char *a, struct str b)
 	if (!is_word(b))
 		b = STR("other");
 	const char *dot = *a != '\0' && b.len > 0 ? "." : "";
-	conversation_drop(
-	    c, arena_printf(c->arena, "%s.%s%s%.*s", wire_name(c->wire), a, dot, STR_FMT(b)));
+	char name[2 * WORD_MAX + 32];
+	(void)snprintf(name, sizeof(name), "%s.%s%s%.*s", wire_name(c->wire), a, dot, STR_FMT(b));
+	conversation_drop(c, str_c(name));
 }
 
 void

@@ -2,14 +2,17 @@
 
 #include "base/limits.h"
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/usage.h"
 
 #define SCRATCH_KEEP_BYTES 65536u
+#define USAGE_RAW_BYTES    65536u
 
 static void
-free_scratch(void *arg)
+free_own(void *arg)
 {
 	struct events *e = arg;
 	arena_free(&e->scratch);
+	buf_done(&e->usage_raw);
 }
 
 void
@@ -20,8 +23,9 @@ events_init(struct events *e, struct arena *a, enum wire wire, turn_on_event *fn
 	e->on_event = fn;
 	e->arg = arg;
 	e->usage = TOKEN_USAGE_NONE;
+	buf_init(&e->usage_raw, USAGE_RAW_BYTES);
 	e->scratch = arena_new(LIMIT_ARENA_REQUEST_BYTES);
-	arena_defer(a, free_scratch, e);
+	arena_defer(a, free_own, e);
 }
 
 enum err_code
@@ -136,6 +140,16 @@ events_finish(struct events *e, const struct turn_event *finish)
 	ev.type = TURN_FINISH;
 	ev.raw_wire = e->wire;
 	emit(e, &ev);
+}
+
+/* Some servers report with every chunk: the span is kept in one place. */
+void
+events_count(struct events *e, struct token_usage later)
+{
+	buf_clear(&e->usage_raw);
+	buf_add(&e->usage_raw, later.raw);
+	later.raw = e->usage_raw.overflowed ? STR_NULL : buf_str(&e->usage_raw);
+	usage_update(&e->usage, &later);
 }
 
 void

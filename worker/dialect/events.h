@@ -6,6 +6,7 @@
 #ifndef OTARI_WORKER_DIALECT_EVENTS_H
 #define OTARI_WORKER_DIALECT_EVENTS_H
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "worker/dialect/turn_event.h"
 
@@ -23,6 +24,7 @@ struct events {
 	uint32_t choice;
 	struct str id, model;
 	struct token_usage usage;
+	struct buf usage_raw; /* of the latest report */
 };
 
 void events_init(struct events *e, struct arena *a, enum wire wire, turn_on_event *fn, void *arg);
@@ -35,6 +37,8 @@ void events_delta(struct events *e, enum delta_field field, struct str text, str
 void events_annotation(struct events *e, struct str raw);
 void events_block_stop(struct events *e); /* nothing when none is open */
 void events_finish(struct events *e, const struct turn_event *finish);
+/* A later report of token counts replaces what it names. */
+void events_count(struct events *e, struct token_usage later);
 void events_usage(struct events *e);
 void events_end(struct events *e); /* once; what comes later is ignored */
 void events_ping(struct events *e);

@@ -53,8 +53,7 @@ read_usage(struct messages_events *m, struct jval v)
 		later.input += have->cache_read;
 	if (later.input >= 0 && later.cache_write < 0 && have->cache_write > 0)
 		later.input += have->cache_write;
-	later.raw = arena_str(m->base.arena, later.raw);
-	usage_update(have, &later);
+	events_count(&m->base, later);
 }
 
 static void

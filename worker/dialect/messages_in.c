@@ -326,9 +326,7 @@ messages_decode(struct arena *a, struct str body, struct jval root, struct conve
 	c->arena = a;
 	c->wire = WIRE_MESSAGES;
 	struct messages_reader r = {.conv = c, .fold = {.arena = a}};
-	if (!jv_is(root, JT_OBJECT))
-		return err_set(reterr, ERR_INPUT, "body: Input should be an object");
-	enum err_code e = jv_unique(root, decisive, reterr);
+	enum err_code e = read_root(root, decisive, reterr);
 	if (e == ERR_OK)
 		e = read_gateway_members(c, root, reterr);
 	if (e == ERR_OK)

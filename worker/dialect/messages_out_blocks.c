@@ -1,32 +1,8 @@
 /* Parts of a message as Messages' content blocks (openai-wire §10.2, 10.4). */
-#include <string.h>
-
-#include "base/digest.h"
 #include "worker/dialect/arguments.h"
 #include "worker/dialect/drop.h"
 #include "worker/dialect/messages_out.h"
-
-#define ID_MAX 64u
-
-/* Ids made elsewhere ("functions.Bash:0") are rewritten so that both halves of a pair agree and
- * different ids stay different; ids that fit are untouched. */
-static struct str
-safe_id(struct arena *a, struct str id)
-{
-	bool fits = id.len > 0 && id.len <= ID_MAX;
-	for (size_t i = 0; fits && i < id.len; i++) {
-		char c = id.ptr[i];
-		fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		       c == '_' || c == '-';
-	}
-	if (fits)
-		return id;
-	unsigned char sum[SHA256_BYTES];
-	char hex[2 * 16 + 1];
-	sha256_of(id, sum);
-	hex_encode(sum, 16, hex);
-	return arena_printf(a, "toolu_%s", hex);
-}
+#include "worker/dialect/names.h"
 
 bool
 messages_part_is_sendable(struct messages_writer *mw, const struct part *p)
@@ -115,7 +91,7 @@ write_call(struct messages_writer *mw, const struct part *p)
 {
 	struct arena *a = mw->conv->arena;
 	jw_kcstr(&mw->w, "type", "tool_use");
-	jw_kstr(&mw->w, "id", safe_id(a, p->id));
+	jw_kstr(&mw->w, "id", id_for_messages(a, p->id));
 	jw_kstr(&mw->w, "name", p->name);
 	jw_kraw(&mw->w, "input", arguments_object(a, p->arguments));
 }
@@ -125,7 +101,7 @@ write_result(struct messages_writer *mw, const struct part *p)
 {
 	struct jw *w = &mw->w;
 	jw_kcstr(w, "type", "tool_result");
-	jw_kstr(w, "tool_use_id", safe_id(mw->conv->arena, p->id));
+	jw_kstr(w, "tool_use_id", id_for_messages(mw->conv->arena, p->id));
 	bool any = false;
 	for (const struct part *c = p->content; c != NULL; c = c->next) {
 		if (!messages_part_is_sendable(mw, c))

@@ -4,6 +4,7 @@
 #include "worker/dialect/arguments.h"
 #include "worker/dialect/error_event.h"
 #include "worker/dialect/messages.h"
+#include "worker/dialect/names.h"
 
 static struct messages_reply *
 self(struct reply *r)
@@ -325,7 +326,7 @@ block_start(struct messages_reply *m, const struct turn_event *ev)
 	m->reasoning_member = arena_str(a, ev->name);
 	m->opaque_raw = arena_str(a, ev->raw);
 	m->call_id = arena_str(a, ev->id);
-	m->call_name = arena_str(a, ev->name);
+	m->call_name = name_from_chat(a, m->base.opt.request, arena_str(a, ev->name));
 	if (ev->kind == BLOCK_CALL)
 		m->has_call = true;
 	if (m->base.opt.stream && (ev->kind == BLOCK_CALL || ev->kind == BLOCK_OPAQUE))

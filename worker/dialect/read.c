@@ -7,6 +7,8 @@
 #include "base/limits.h"
 #include "worker/dialect/mapping.h"
 
+#define MEMBERS_MAX 1024u
+
 void
 read_path(struct err *e, const char *fmt, ...)
 {
@@ -146,6 +148,16 @@ extra_find(const struct conversation *conv, const char *key)
 		if (str_eq(f->key, str_c(key)))
 			found = f; /* the last one counts, as for every reader */
 	return found;
+}
+
+enum err_code
+read_root(struct jval root, const char *const *decisive, struct err *reterr)
+{
+	if (!jv_is(root, JT_OBJECT))
+		return err_set(reterr, ERR_INPUT, "body: Input should be an object");
+	if (jv_count(root) > MEMBERS_MAX)
+		return err_set(reterr, ERR_INPUT, "body: more than %u members", MEMBERS_MAX);
+	return jv_unique(root, decisive, reterr);
 }
 
 enum err_code

@@ -33,6 +33,9 @@ MUST_CHECK enum err_code read_strings(struct arena *a, struct jval object, const
 /* Appends to conv->extra. */
 void read_extra(struct conversation *conv, struct jval key, struct jval value);
 const struct field *extra_find(const struct conversation *conv, const char *key);
+/* ERR_INPUT for a body that is no object, or one of so many members that looking them up costs. */
+MUST_CHECK enum err_code read_root(
+    struct jval root, const char *const *decisive, struct err *reterr);
 /* The members that only the gateway knows; they are never kept. */
 MUST_CHECK enum err_code read_gateway_members(
     struct conversation *conv, struct jval root, struct err *reterr);

@@ -196,6 +196,7 @@ turn_round(struct turn *t)
 	    .model = t->plan.target.model,
 	    .stream = t->plan.conv->stream,
 	    .native_openai = str_eq_nocase(t->plan.target.provider_type, STR("openai")),
+	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .default_max_tokens = t->plan.target.max_tokens_default,
 	};
 	enum err_code rc = t->provider->encode(t->plan.conv, &opt, &t->body, &err);
