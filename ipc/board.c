@@ -67,7 +67,7 @@ map(int fd, struct board **ret, struct err *reterr)
 enum err_code
 board_create(int *ret_fd, struct board **ret, struct err *reterr)
 {
-	struct board *b;
+	struct board *b = NULL;
 	enum err_code rc = ERR_OK;
 	int fd = fd_memfd("otari-board");
 	if (fd < 0 || ftruncate(fd, sizeof(*b)) != 0 ||
@@ -92,7 +92,7 @@ enum err_code
 board_map(int fd, struct board **ret, struct err *reterr)
 {
 	struct stat st;
-	struct board *b;
+	struct board *b = NULL;
 	if (fstat(fd, &st) != 0)
 		return err_set(reterr, ERR_IO, "board");
 	if (st.st_size != (off_t)sizeof(struct board))
