@@ -174,9 +174,16 @@ const char *conf_files_backend(const struct conf *c);
 
 /* The effective configuration as YAML, every key with its origin, secrets as "***". */
 void conf_dump(const struct conf *c, struct buf *dst);
+/* A line for each key whose value differs: "name: old -> new  (how it takes effect)". Returns how
+ * many. Sections and secrets are named only. */
+unsigned conf_diff(const struct conf *old, const struct conf *now, struct buf *dst);
+/* The text that the service behind this control socket runs with; -1: none answers, or not to us.
+ */
+typedef int conf_running_fn(const char *control_socket);
 /* otari -t: reads path (NULL: nothing but defaults and environment), writes "file:line: message"
- * lines and a last line to out_fd. 0: good, 1: not. */
-int conf_test(const char *path, char *const *environment, int out_fd);
+ * lines and a last line to out_fd; of a good file also what a reload would change (running NULL
+ * allowed). 0: good, 1: not. */
+int conf_test(const char *path, char *const *environment, conf_running_fn *running, int out_fd);
 /* For otarictl: the control socket that the file names, also when the rest of it is wrong or holds
  * variables that only the service has. */
 MUST_CHECK enum err_code conf_find_control(

@@ -1,5 +1,6 @@
+#include "conf/dump.h"
+
 #include "base/check.h"
-#include "conf/conf.h"
 #include "conf/validate.h"
 
 /* A double-quoted YAML scalar. */
@@ -85,8 +86,8 @@ put_choice(struct buf *dst, const struct conf_key *k, uint64_t v)
 	buf_add(dst, STR("null"));
 }
 
-static void
-put_value(struct buf *dst, const struct conf *c, const struct conf_key *k, const void *v)
+void
+conf_put_value(struct buf *dst, const struct conf *c, const struct conf_key *k, const void *v)
 {
 	switch (k->type) {
 	case KT_STR:
@@ -156,8 +157,8 @@ put_providers(struct buf *dst, const struct conf *c)
 		buf_add(dst, STR("  "));
 		put_text(dst, p->name);
 		buf_add(dst, STR(":"));
-		put_origin(
-		    dst, &(struct conf_origin){p->line != 0 ? FROM_FILE : FROM_ENVIRON, p->line});
+		put_origin(dst,
+		    &(struct conf_origin){p->line != 0 ? FROM_FILE : FROM_ENVIRON, p->line, 0});
 		buf_add(dst, STR("    provider_type: "));
 		put_text(dst, p->type);
 		buf_add(dst, STR("\n    api_base: "));
@@ -215,7 +216,7 @@ put_sections(struct buf *dst, const struct conf *c)
 		put_text(dst, c->aliases[i].name);
 		buf_add(dst, STR(": "));
 		put_text(dst, c->aliases[i].target);
-		put_origin(dst, &(struct conf_origin){FROM_FILE, c->aliases[i].line});
+		put_origin(dst, &(struct conf_origin){FROM_FILE, c->aliases[i].line, 0});
 	}
 	if (c->default_provider.ptr != NULL) {
 		buf_add(dst, STR("routing:\n  default_provider: "));
@@ -228,7 +229,7 @@ put_sections(struct buf *dst, const struct conf *c)
 		buf_add(dst, STR("  "));
 		put_text(dst, c->workspaces[i].name);
 		buf_add(dst, STR(":"));
-		put_origin(dst, &(struct conf_origin){FROM_FILE, c->workspaces[i].line});
+		put_origin(dst, &(struct conf_origin){FROM_FILE, c->workspaces[i].line, 0});
 		buf_add(dst, STR("    id: "));
 		put_text(dst, c->workspaces[i].id);
 		buf_addc(dst, '\n');
@@ -248,7 +249,7 @@ conf_dump(const struct conf *c, struct buf *dst)
 		if (keys[i].type == KT_SECTION)
 			continue;
 		buf_printf(dst, "%s: ", keys[i].name);
-		put_value(dst, c, &keys[i], (const char *)c + keys[i].off);
+		conf_put_value(dst, c, &keys[i], (const char *)c + keys[i].off);
 		put_origin(dst, &c->origins[i]);
 	}
 	put_sections(dst, c);

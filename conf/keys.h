@@ -55,7 +55,8 @@ struct conf_key {
 enum conf_from { FROM_DEFAULT, FROM_FILE, FROM_ENVIRON };
 struct conf_origin {
 	enum conf_from from;
-	uint32_t line; /* FROM_FILE */
+	uint32_t line;   /* FROM_FILE */
+	uint64_t digest; /* of a section's text, to tell changes */
 };
 
 const struct conf_key *conf_keys(size_t *ret_count);

@@ -59,7 +59,7 @@ load_keys_of_table(struct loader *ld, const struct conf_node *root)
 		}
 		if (k->type == KT_SECTION)
 			ld->c->origins[conf_key_place(k)] =
-			    (struct conf_origin){FROM_FILE, n->key_line};
+			    (struct conf_origin){FROM_FILE, n->key_line, conf_node_digest(n)};
 		else
 			value_from_node(ld, k, n);
 	}

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,30 +19,80 @@ say(int fd, struct str text)
 		return;
 }
 
+/* The descriptor is shared with the service: its position is left alone. */
+static bool
+read_shared(int fd, struct arena *a, struct str *ret)
+{
+	struct stat st;
+	if (fstat(fd, &st) != 0 || st.st_size < 0 || st.st_size > (off_t)LIMIT_CONF_BYTES)
+		return false;
+	size_t size = (size_t)st.st_size, done = 0;
+	char *p = arena_alloc(a, size + 1);
+	while (p != NULL && done < size) {
+		ssize_t n = pread(fd, p + done, size - done, (off_t)done);
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	*ret = str_n(p, size);
+	return p != NULL;
+}
+
+static void
+say_changes(
+    const struct conf_source *src, const struct conf *now, conf_running_fn *running, int out_fd)
+{
+	int fd = running != NULL ? running(arena_cstr(now->arena, now->control_socket)) : -1;
+	if (fd < 0)
+		return;
+	struct arena *a = arena_new(2u * LIMIT_CONF_BYTES);
+	struct conf_source old_src = *src;
+	struct conf_report report;
+	struct conf *old = NULL;
+	struct buf lines = BUF_INIT(65536);
+	conf_report_init(&report, "running");
+	if (read_shared(fd, a, &old_src.text) &&
+	    conf_load(&old_src, &report, &old, NULL) == ERR_OK) {
+		unsigned n = conf_diff(old, now, &lines);
+		if (n > 0)
+			say(out_fd, STR("a reload would change:"));
+		else
+			buf_add(&lines, STR("a reload would change nothing\n"));
+		if (lines.len > 0)
+			say(out_fd, str_sub(buf_str(&lines), 0, lines.len - 1));
+	}
+	conf_free(&old);
+	conf_report_done(&report);
+	buf_done(&lines);
+	arena_free(&a);
+	fd_close(&fd);
+}
+
 static int
-test_text(const struct conf_source *src, int out_fd)
+test_text(const struct conf_source *src, conf_running_fn *running, int out_fd)
 {
 	struct conf_report report;
-	struct conf *c;
+	struct conf *c = NULL;
 	conf_report_init(&report, src->file);
 	enum err_code rc = conf_load(src, &report, &c, NULL);
 	say(out_fd, buf_str(&report.errors));
 	say(out_fd, buf_str(&report.warnings));
 	char line[512];
-	if (rc == ERR_OK) {
+	if (rc == ERR_OK)
 		(void)snprintf(line, sizeof(line), "%s: the configuration is good", src->file);
-		conf_free(&c);
-	} else {
+	else
 		(void)snprintf(line, sizeof(line), "%s: %u error%s", src->file, report.error_count,
 		    report.error_count == 1 ? "" : "s");
-	}
 	say(out_fd, str_c(line));
+	if (rc == ERR_OK)
+		say_changes(src, c, running, out_fd);
+	conf_free(&c);
 	conf_report_done(&report);
 	return rc == ERR_OK ? 0 : 1;
 }
 
 int
-conf_test(const char *path, char *const *environment, int out_fd)
+conf_test(const char *path, char *const *environment, conf_running_fn *running, int out_fd)
 {
 	struct conf_source src = {
 	    .file = path != NULL ? path : "defaults", .as_root = geteuid() == 0};
@@ -58,7 +110,7 @@ conf_test(const char *path, char *const *environment, int out_fd)
 	src.text = str_n(text, len);
 	src.environ = buf_str(&block);
 	src.cwd = str_c(cwd);
-	int status = test_text(&src, out_fd);
+	int status = test_text(&src, running, out_fd);
 	mem_wipe(block.ptr, block.len);
 	buf_done(&block);
 	mem_wipe(text, len);

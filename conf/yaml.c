@@ -337,6 +337,26 @@ conf_node_get(const struct conf_node *n, const char *key)
 	return NULL;
 }
 
+static uint64_t
+mix(uint64_t h, struct str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		h = (h ^ (unsigned char)s.ptr[i]) * 0x100000001b3u;
+	return (h ^ s.len) * 0x100000001b3u;
+}
+
+uint64_t
+conf_node_digest(const struct conf_node *n)
+{
+	uint64_t h = mix(0xcbf29ce484222325u + n->type, n->text);
+	CONF_EACH(child, n)
+	{
+		h = mix(h, child->key);
+		h = (h ^ conf_node_digest(child)) * 0x100000001b3u;
+	}
+	return h;
+}
+
 const char *
 conf_node_kind(const struct conf_node *n)
 {

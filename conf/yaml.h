@@ -37,6 +37,8 @@ MUST_CHECK enum err_code conf_yaml_parse(struct arena *a, struct str text, struc
     uint32_t *ret_line, struct err *reterr);
 /* NULL when n is no map or has no such key. */
 const struct conf_node *conf_node_get(const struct conf_node *n, const char *key);
+/* Same tree, same number; layout and comments do not count. Not against an attacker. */
+uint64_t conf_node_digest(const struct conf_node *n);
 const char *conf_node_kind(const struct conf_node *n); /* "a list", for error texts */
 
 #define CONF_EACH(child, parent)                                                                   \

@@ -31,7 +31,7 @@ struct client {
 	int fd; /* -1: the place is free */
 	struct event *ev;
 	uint64_t key; /* names it for publish.c */
-	bool may_change;
+	bool may_change, may_read_conf;
 };
 
 struct control {
@@ -89,6 +89,22 @@ run_drain(struct client *c)
 	master_stop(m);
 }
 
+/* The text may hold secrets: only for whom they are no news. */
+static void
+run_conf(struct client *c)
+{
+	struct master *m = c->control->m;
+	struct buf b = BUF_INIT(ANSWER_MAX_BYTES);
+	if (!c->may_read_conf || m->conf_fd < 0) {
+		answer_result(c, "permission denied: only root may read the configuration");
+		return;
+	}
+	control_write_result(&b, m, NULL);
+	if (fd_send_msg(c->fd, b.ptr, b.len, &m->conf_fd, 1) < 0)
+		close_client(c);
+	buf_done(&b);
+}
+
 static void
 run_command(struct client *c, struct str command)
 {
@@ -101,6 +117,8 @@ run_command(struct client *c, struct str command)
 		run_reload(c);
 	else if (str_eq(command, STR("drain")))
 		run_drain(c);
+	else if (str_eq(command, STR("conf")))
+		run_conf(c);
 	else if (control_write_report(&b, m, command))
 		answer(c, &b);
 	else
@@ -124,14 +142,16 @@ on_client(evutil_socket_t fd, short what, void *arg)
 		run_command(c, str_trim(str_n(text, (size_t)n)));
 }
 
-static bool
-peer_may_change(const struct master *m, int fd)
+static void
+judge_peer(struct client *c)
 {
+	const struct master *m = c->control->m;
 	struct ucred u;
 	socklen_t len = sizeof(u);
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u, &len) != 0)
-		return false;
-	return u.uid == 0 || u.uid == geteuid() || (m->has_user && u.uid == m->uid);
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &u, &len) != 0)
+		u.uid = (uid_t)-1;
+	c->may_read_conf = u.uid == 0 || u.uid == geteuid();
+	c->may_change = c->may_read_conf || (m->has_user && u.uid == m->uid);
 }
 
 static void
@@ -149,7 +169,7 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 		c->control = k;
 		c->fd = fd;
 		c->key = ++k->m->last_key;
-		c->may_change = peer_may_change(k->m, fd);
+		judge_peer(c);
 		c->ev = event_new(k->m->base, fd, EV_READ | EV_PERSIST, on_client, c);
 		CHECK(c->ev != NULL && event_add(c->ev, NULL) == 0);
 		return;

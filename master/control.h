@@ -1,8 +1,9 @@
 /* control.h - the control socket: otarictl asks, the master answers
  *
  * Process: master. SOCK_SEQPACKET, mode 0660; one command a datagram, one JSON object an answer.
- * Commands: status, generation, sandbox check, reload, drain. What changes something is for root,
- *          the master's own user and `user` alone; the group may look.
+ * Commands: status, generation, sandbox check, reload, drain, conf. What changes something is for
+ *          root, the master's own user and `user` alone; the group may look. conf hands out the
+ *          text of otari.conf in force, for root and the master's own user.
  * Limits:  CONTROL_CLIENTS_MAX connections, CONTROL_COMMAND_MAX bytes a command.
  */
 #ifndef OTARI_MASTER_CONTROL_H

@@ -14,13 +14,15 @@
 #include "base/version.h"
 #include "builder/builder.h"
 #include "conf/conf.h"
+#include "ipc/control_client.h"
 #include "ipc/role.h"
 #include "master/master.h"
 #include "sandbox/spawner/spawner.h"
 #include "sweeper/sweeper.h"
 #include "worker/worker.h"
 
-#define CONF_DEFAULT "/etc/otari/otari.conf"
+#define CONF_DEFAULT    "/etc/otari/otari.conf"
+#define RUNNING_WAIT_MS 2000
 
 static int
 usage(FILE *out)
@@ -72,6 +74,19 @@ make_absolute(const char *path, char dst[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
+/* For -t: the configuration of the service that runs, if it tells us. */
+static int
+running_conf(const char *control_socket)
+{
+	char answer[1024];
+	size_t len;
+	int fd = -1;
+	if (control_ask(control_socket, "conf", RUNNING_WAIT_MS, answer, sizeof(answer), &len, &fd,
+		NULL) != ERR_OK)
+		return -1;
+	return fd;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -105,7 +120,7 @@ main(int argc, char **argv)
 	if (optind != argc)
 		return usage(stderr);
 	if (is_test)
-		return conf_test(conf, environ, STDOUT_FILENO);
+		return conf_test(conf, environ, running_conf, STDOUT_FILENO);
 	if (!make_absolute(conf, path)) {
 		(void)fprintf(stderr, "otari: %s: path too long\n", conf);
 		return 1;

@@ -146,13 +146,13 @@ Test(conf_text, has_a_sound_key_table)
 /* --- otari -t and the master key ------------------------------------------------------------- */
 
 static char *
-run_test(const char *path, int *ret_status)
+run_test(const char *path, conf_running_fn *running, int *ret_status)
 {
 	static char out[65536];
 	int fds[2];
 	static char *env[] = {NULL, NULL};
 	cr_assert(fd_pipe(fds, false));
-	*ret_status = conf_test(path, env, fds[1]);
+	*ret_status = conf_test(path, env, running, fds[1]);
 	fd_close(&fds[1]);
 	ssize_t n = read(fds[0], out, sizeof(out) - 1);
 	out[n > 0 ? n : 0] = '\0';
@@ -166,19 +166,77 @@ Test(conf_text, tests_files_for_the_command_line)
 	int fd = mkstemp(path), status;
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(fd_write_all(fd, STR("port: 1\nprot: 2\n"), NULL), ERR_OK);
-	char *out = run_test(path, &status), want[128];
+	char *out = run_test(path, NULL, &status), want[128];
 	cr_assert_eq(status, 1);
 	(void)snprintf(want, sizeof(want), "%s:2: unknown key 'prot'", path);
 	cr_assert(strstr(out, want) != NULL && strstr(out, ": 1 error\n") != NULL, "%s", out);
 	cr_assert_eq(ftruncate(fd, 8), 0);
-	out = run_test(path, &status);
+	out = run_test(path, NULL, &status);
 	cr_assert(status == 0 && strstr(out, "the configuration is good") != NULL, "%s", out);
 	fd_close(&fd);
 	(void)unlink(path);
-	out = run_test(path, &status);
+	out = run_test(path, NULL, &status);
 	cr_assert(status == 1 && strstr(out, "No such file") != NULL, "%s", out);
-	out = run_test(NULL, &status);
+	out = run_test(NULL, NULL, &status);
 	cr_assert_eq(status, 0, "%s", out);
+}
+
+static const char RUNNING[] = "port: 1\n"
+			      "master_key: sesame-0123456789abcdef\n"
+			      "sandbox_pids: 64\n"
+			      "aliases: {}\n"
+			      "users: {a: {blocked: true}}\n"
+			      "tools_header: same\n";
+
+static int
+running(const char *control_socket)
+{
+	cr_assert(strcmp(control_socket, "/s/control.sock") == 0, "%s", control_socket);
+	int fd = fd_memfd("running");
+	cr_assert_eq(fd_write_all(fd, str_c(RUNNING), NULL), ERR_OK); /* position at the end */
+	return fd;
+}
+
+static int
+nobody(const char *control_socket)
+{
+	(void)control_socket;
+	return -1;
+}
+
+Test(conf_text, says_what_a_reload_would_change)
+{
+	char path[] = "/tmp/otari-diff-XXXXXX";
+	int fd = mkstemp(path), status;
+	cr_assert_eq(fd_write_all(fd,
+			 STR("state_dir: /s\nport: 2\nmaster_key: other-0123456789abcdef\n"
+			     "sandbox_pids: 32\nsql_threads: 3\nfiles_enabled: true\n"
+			     "aliases:\nusers:\n  a:\n    blocked: true # as it was\n"
+			     "pricing: {}\ntools_header: same\n"),
+			 NULL),
+	    ERR_OK);
+	char *out = run_test(path, running, &status);
+	cr_assert_eq(status, 0, "%s", out);
+	static const char *const says[] = {"a reload would change:\n",
+	    "\nport: 1 -> 2  (restart)\n", "\nmaster_key  (snapshot)\n",
+	    "\nsandbox_pids: 64 -> 32  (new spawner)\n",
+	    "\nsql_threads: 2 -> 3  (recycle workers)\n", "\naliases  (snapshot)\n",
+	    "\npricing  (snapshot)\n"};
+	for (size_t i = 0; i < ARRAY_LEN(says); i++)
+		cr_assert(strstr(out, says[i]) != NULL, "%s: %s", says[i], out);
+	static const char *const never[] = {
+	    "sesame", "users", "tools_header", "files_enabled", "nothing"};
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		cr_assert(strstr(out, never[i]) == NULL, "%s: %s", never[i], out);
+	out = run_test(path, nobody, &status);
+	cr_assert(strstr(out, "reload") == NULL, "%s", out);
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	cr_assert_eq(pwrite(fd, RUNNING, strlen(RUNNING), 0), (ssize_t)strlen(RUNNING));
+	cr_assert_eq(pwrite(fd, "state_dir: /s\n", 14, (off_t)strlen(RUNNING)), 14);
+	out = run_test(path, running, &status);
+	cr_assert(strstr(out, "state_dir: ") != NULL, "%s", out);
+	fd_close(&fd);
+	(void)unlink(path);
 }
 
 Test(conf_text, finds_the_control_socket_in_any_file)

@@ -24,7 +24,7 @@ BANNED = [
     (EVERYWHERE, (), "buf_printf, str_copy, str_u64, event signals, id_*"),
     ("signal", ("tests/",), "the loop's signal events, sigaction"),
     (HEAP, ("base/", "tests/fuzz/", "sandbox/init/", "sandbox/zygote/"), "mem_*, an arena or a buf"),
-    (RAW_FD, ("base/fd.c", "master/", "ipc/role", "sandbox/", "worker/http/server.c", "tests/", "tools/"), "base/fd.h"),
+    (RAW_FD, ("base/fd.c", "master/", "ipc/role", "ipc/control_client", "sandbox/", "worker/http/server.c", "tests/", "tools/"), "base/fd.h"),
     (BLOCKING, ("tests/", "tools/", "sandbox/init/"), "the event loop"),
     (FORK, ("master/", "sandbox/", "ipc/role", "base/check.c", "tests/", "tools/"), "a role of its own; return"),
 ]

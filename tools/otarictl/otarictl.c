@@ -4,14 +4,9 @@
  *
  * Process: its own, short-lived. Exit status: 0 done, 1 refused or failed, 2 wrong usage.
  */
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +18,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "conf/conf.h"
+#include "ipc/control_client.h"
 
 #define CONF_DEFAULT     "/etc/otari/otari.conf"
 #define ANSWER_MAX_BYTES (256u * 1024u)
@@ -60,50 +56,17 @@ socket_of_conf(const char *path, char *dst, size_t size)
 	return false;
 }
 
-/* A path of any length is named relative to its directory, which is held open meanwhile. */
-static int
-connect_to(const char *path)
-{
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	char dir[PATH_MAX];
-	size_t slash = str_rchr(str_c(path), '/');
-	struct str parent = slash == SIZE_MAX ? STR(".") : str_n(path, slash + 1);
-	int dir_fd =
-	    str_copy(dir, sizeof(dir), parent) ? fd_open(dir, O_PATH | O_DIRECTORY, 0) : -1;
-	int n = snprintf(a.sun_path, sizeof(a.sun_path), "/proc/self/fd/%d/%s", dir_fd,
-	    slash == SIZE_MAX ? path : path + slash + 1);
-	int fd = -1;
-	if (dir_fd >= 0 && n > 0 && (size_t)n < sizeof(a.sun_path))
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, (socklen_t)sizeof(a)) != 0)
-		fd_close(&fd);
-	int saved = errno;
-	fd_close(&dir_fd);
-	errno = saved;
-	return fd;
-}
-
 /* Returns the answer's bytes, or -1 after saying why. */
 static ssize_t
 ask(const char *path, const char *command, char *dst, size_t size)
 {
-	size_t nfds = 0;
-	int fd = connect_to(path);
-	if (fd < 0) {
-		(void)fprintf(stderr, "otarictl: %s: %s%s\n", path, strerror(errno),
-		    errno == ECONNREFUSED || errno == ENOENT ? " (is otari running?)" : "");
-		return -1;
-	}
-	ssize_t n = fd_send_msg(fd, command, strlen(command), NULL, 0);
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	if (n >= 0 && poll(&p, 1, WAIT_MS) == 1)
-		n = fd_recv_msg(fd, dst, size, NULL, &nfds);
-	else
-		n = -1;
-	if (n <= 0)
-		(void)fprintf(stderr, "otarictl: no answer from %s\n", path);
-	fd_close(&fd);
-	return n > 0 ? n : -1;
+	struct err e = {0};
+	size_t len;
+	if (control_ask(path, command, WAIT_MS, dst, size, &len, NULL, &e) == ERR_OK)
+		return (ssize_t)len;
+	bool absent = e.sys_errno == ECONNREFUSED || e.sys_errno == ENOENT;
+	(void)fprintf(stderr, "otarictl: %s%s\n", e.msg, absent ? " (is otari running?)" : "");
+	return -1;
 }
 
 /* --- showing --------------------------------------------------------------------------------- */
