@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -328,6 +329,31 @@ Test(http_server, drain_finishes_what_runs_and_closes_what_idles)
 	rig_wait(&r.stats->drained, 1);
 }
 
+Test(http_server, drain_serves_what_waited_in_the_accept_queue)
+{
+	enum { N = 50 };
+	struct rig r;
+	int fds[N];
+	rig_start(&r, NULL, false);
+	struct buf b = rig_ask(&r, STR("GET /" HOST END));
+	rig_signal(&r, SIGSTOP);
+	for (int i = 0; i < N; i++) {
+		fds[i] = rig_connect(&r);
+		rig_send(fds[i], STR("GET /wait?ms=20" HOST "\r\n"));
+	}
+	rig_signal(&r, SIGTERM);
+	rig_signal(&r, SIGCONT);
+	for (int i = 0; i < N; i++) {
+		buf_clear(&b);
+		cr_assert(rig_read_all(fds[i], &b, 5000) == 0);
+		cr_assert(rig_has(&b, "Connection: close\r\n\r\nwaited"), "%d: %s", i, b.ptr);
+		fd_close(&fds[i]);
+	}
+	buf_done(&b);
+	rig_wait(&r.stats->drained, 1);
+	cr_assert(atomic_load(&r.stats->aborted) == 0);
+}
+
 Test(http_server, connections_over_the_limit_are_told_503)
 {
 	const struct http_server_config cfg = {.head_timeout_ms = 5000,
@@ -380,5 +406,52 @@ Test(http_server, running_out_of_descriptors_is_survived)
 	rig_read_until(fd, &b, "ok");
 	fd_close(&fd);
 	buf_done(&b);
+	rig_stop(&r);
+}
+
+/* Each hides a second request; the server must refuse and close, and never answer twice. */
+Test(http_server, nothing_is_smuggled)
+{
+#define SECOND "GET /smuggled" HOST "\r\n"
+	static const struct {
+		struct str raw;
+		int status;
+	} rows[] = {
+	    {STR_INIT("POST /sink" HOST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+		      "0\r\n\r\n" SECOND),
+		400},
+	    {STR_INIT("POST /sink" HOST "Content-Length: 0\r\nContent-Length: 44\r\n\r\n" SECOND),
+		400},
+	    {STR_INIT("POST /sink" HOST "Content-Length : 44\r\n\r\n" SECOND), 400},
+	    {STR_INIT("POST /sink" HOST "Content-Length: 44\0junk\r\n\r\n" SECOND), 400},
+	    {STR_INIT("POST /sink" HOST "X: y\nContent-Length: 44\r\n\r\n" SECOND), 400},
+	    {STR_INIT("POST /sink" HOST "X: y\r\n Content-Length: 44\r\n\r\n" SECOND), 400},
+	    {STR_INIT("POST /sink" HOST "Transfer-Encoding: xchunked\r\n\r\n" SECOND), 501},
+	    {STR_INIT("POST /sink" HOST "Transfer-Encoding: identity\r\n\r\n" SECOND), 501},
+	    {STR_INIT("POST /sink" HOST "Transfer-Encoding: chunked, gzip\r\n\r\n" SECOND), 400},
+	    {STR_INIT("POST /sink HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"
+		      "Connection: keep-alive\r\n\r\n" SECOND),
+		400},
+	    {STR_INIT("POST /sink" HOST "Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n" SECOND),
+		400},
+	    {STR_INIT(
+		 "POST /sink" HOST "Transfer-Encoding: chunked\r\n\r\n1\r\nab0\r\n\r\n" SECOND),
+		400},
+	    {STR_INIT("POST /sink" HOST "Transfer-Encoding: chunked\r\n\r\n0\n\n" SECOND), 400},
+	    {STR_INIT("BREW / HTTP/1.1\r\nHost: h\r\nContent-Length: 44\r\n\r\n" SECOND), 405},
+	    {STR_INIT("GET / HTTP/1.1\r\n\r\n" SECOND), 400},
+	    {STR_INIT("GET / HTTP/1.1\nHost: h\n\n" SECOND), 400},
+	};
+	struct rig r;
+	rig_start(&r, NULL, false);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf b = rig_ask(&r, rows[i].raw);
+		char expect[32];
+		(void)snprintf(expect, sizeof(expect), "HTTP/1.1 %d ", rows[i].status);
+		cr_assert(str_starts(buf_str(&b), str_c(expect)), "row %zu: %s", i, b.ptr);
+		cr_assert(strstr(b.ptr + 5, "HTTP/1.1") == NULL, "row %zu: %s", i, b.ptr);
+		cr_assert(rig_has(&b, "Connection: close\r\n"), "row %zu: %s", i, b.ptr);
+		buf_done(&b);
+	}
 	rig_stop(&r);
 }
