@@ -258,6 +258,7 @@ route_bodies(struct env *e, struct http_exchange *x, struct str path)
 {
 	static const struct http_body_sink sink = {sink_body, sink_end};
 	struct job *j = job_new(e, x);
+	http_reply_header(x, "X-Request-Id", STR("r1"));
 	uint64_t max = number(x, "max");
 	max = max != 0 ? max : UINT64_MAX;
 	if (str_eq(path, STR("/form"))) {

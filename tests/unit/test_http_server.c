@@ -62,7 +62,7 @@ Test(http_server, answers_each_kind_of_request)
 	    {"length", STR_INIT("GET /length?n=5" HOST END), "200",
 		"Content-Length: 5\r\nConnection: close\r\n\r\nx"},
 	    {"too large by CL", STR_INIT("POST /whole?max=2" HOST "Content-Length: 3\r\n\r\nabc"),
-		"413", "too large"},
+		"413", "X-Request-Id: r1\r\n"},
 	    {"too large chunked",
 		STR_INIT("POST /whole?max=2" HOST "Transfer-Encoding: chunked\r\n\r\n"
 			 "2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"),

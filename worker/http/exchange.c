@@ -46,8 +46,8 @@ http_exchange_refuse(struct http_exchange *x, int status, const char *reason)
 	char body[2048] = "";
 	if (s->ops.error_body != NULL)
 		s->ops.error_body(s->arg, status, reason, x->parser.head.path, body, sizeof(body));
+	/* Headers that the handler has set early stay: they say which request this was. */
 	x->conn->close_after = true;
-	buf_clear(&x->headers);
 	if (status == 405)
 		http_reply_header(x, "Allow", STR("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
 	if (status == 503)
