@@ -211,7 +211,9 @@ choose_part(struct request *req, struct download *d)
 		request_reply_empty(req, 304);
 		return false;
 	}
-	if (range.ptr == NULL || !range_if_matches(http_header(x, "If-Range"), d->etag))
+	/* Range means GET alone (RFC 9110 §14.2). */
+	if (range.ptr == NULL || http_head(x)->method != HTTP_GET ||
+	    !range_if_matches(http_header(x, "If-Range"), d->etag))
 		return true;
 	switch (range_parse(range, size, &d->first, &d->length)) {
 	case RANGE_WHOLE:
