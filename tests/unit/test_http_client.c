@@ -307,6 +307,18 @@ Test(http_client, certificates_are_checked)
 		.ca_file = b.rig.ca_path, .read_body = got_give, .body_bytes = 2000000});
 	cr_assert(g.ok && g.body.len == 2000000, "%s", g.err.msg);
 	got_end(&g);
+	got_init(&g, &b); /* bytes that are decrypted already survive a pause */
+	g.pause = true;
+	got_run(&b, &g, "GET", "/stream?n=3000000",
+	    (struct http_call_spec){.ca_file = b.rig.ca_path, .idle_timeout_ms = 2000});
+	cr_assert(g.ok && g.body.len == 3000000 && g.pauses > 50, "%s", g.err.msg);
+	got_end(&g);
+	got_init(&g, &b);
+	g.pause_once = true;
+	got_run(
+	    &b, &g, "GET", "/length?n=15000", (struct http_call_spec){.ca_file = b.rig.ca_path});
+	cr_assert(g.ok && g.body.len == 15000, "%s", g.err.msg);
+	got_end(&g);
 	bench_stop(&b);
 }
 
