@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "storage/sql/store_file.h"
+#include "storage/sql/store_key.h"
 #include "storage/sql/store_usage.h"
 
 #define ARENA_BYTES (1024u * 1024u)
@@ -90,6 +91,27 @@ insert_singly(struct drain *d, const struct usage *rows, size_t n, struct err *r
 	return ERR_OK;
 }
 
+struct touch {
+	const struct usage *rows;
+	size_t n;
+};
+
+static enum err_code
+touch_unit(struct db *db, void *arg, struct err *reterr)
+{
+	const struct touch *t = arg;
+	enum err_code rc = ERR_OK;
+	for (size_t i = t->n; rc == ERR_OK && i-- > 0;) { /* the newest are at the end */
+		struct str key_id = t->rows[i].key_id;
+		bool is_last = key_id.len > 0;
+		for (size_t k = i + 1; is_last && k < t->n; k++)
+			is_last = !str_eq(t->rows[k].key_id, key_id);
+		if (is_last)
+			rc = store_key_touch(db, key_id, t->rows[i].ts_ms / 1000, reterr);
+	}
+	return rc;
+}
+
 static enum err_code
 insert_batch(const struct usage *rows, size_t n, void *arg, struct err *reterr)
 {
@@ -99,7 +121,12 @@ insert_batch(const struct usage *rows, size_t n, void *arg, struct err *reterr)
 	d->added += added;
 	if (rc == ERR_INPUT || rc == ERR_TOOLARGE)
 		rc = insert_singly(d, rows, n, reterr);
-	return rc;
+	if (rc != ERR_OK)
+		return rc;
+	/* When each key was last used, for people to read: nothing to fail for. */
+	struct touch t = {rows, n};
+	(void)!db_unit(d->db, DB_WRITE_REPEATABLE, touch_unit, &t, NULL);
+	return ERR_OK;
 }
 
 enum err_code

@@ -48,7 +48,7 @@ MUST_CHECK enum err_code store_key_scan(
 typedef enum err_code store_key_gone_fn(struct str hash_hex, void *arg, struct err *reterr);
 MUST_CHECK enum err_code store_key_scan_gone(
     struct db *db, int64_t since_gen, store_key_gone_fn *fn, void *arg, struct err *reterr);
-/* Last use, to the minute at best; not part of a snapshot, no generation. */
+/* Last use, to the minute at best; not part of a snapshot, no generation. An unknown id is fine. */
 MUST_CHECK enum err_code store_key_touch(
     struct db *db, struct str id, int64_t used_at_s, struct err *reterr);
 

@@ -10,7 +10,9 @@
 
 #include "base/arena.h"
 #include "storage/sql/store_file.h"
+#include "storage/sql/store_key.h"
 #include "storage/sql/store_usage.h"
+#include "storage/sql/store_workspace.h"
 #include "sweeper/schedule.h"
 #include "sweeper/sweep.h"
 #include "tests/unit/dbfix.h"
@@ -115,11 +117,22 @@ usage(struct dbfix *f)
 	cr_assert_eq(spool_dir(str_c(f->dir), dir, &err), ERR_OK, "again");
 	struct spool *s = NULL;
 	cr_assert_eq(spool_open(dir, "1", &s, &err), ERR_OK);
+	struct store_key key = {
+	    .id = STR("k1"),
+	    .hash_hex = STR("h"),
+	    .prefix = STR("gw-"),
+	    .user_id = STR("u"),
+	    .workspace_id = STR(STORE_WORKSPACE_DEFAULT),
+	};
+	struct arena *a = arena_new(1 << 20);
+	cr_assert_eq(store_key_create(f->db, &key, NULL, &err), ERR_OK);
 	struct usage u = {.user_id = STR("u"), .prompt_tokens = 2, .ts_ms = 5};
 	for (int i = 0; i < 700; i++) {
 		char id[16];
 		(void)snprintf(id, sizeof(id), "r%d", i / 2);
 		u.request_id = str_c(id);
+		u.key_id = i % 3 == 0 ? STR("k1") : i % 3 == 1 ? STR("gone") : STR_NULL;
+		u.ts_ms = 5000 + i;
 		cr_assert_eq(spool_append(s, &u, &err), ERR_OK);
 	}
 	spool_close(&s);
@@ -128,7 +141,10 @@ usage(struct dbfix *f)
 	cr_assert(sum.spool.records == 700 && sum.spool.left == 0 && sum.refused == 0);
 	cr_assert_eq(sum.added, 350);
 	struct store_usage_total t;
-	cr_assert_eq(store_usage_total(f->db, STR("u"), 0, 10, &t, &err), ERR_OK);
+	cr_assert_eq(store_usage_total(f->db, STR("u"), 0, 9000, &t, &err), ERR_OK);
+	cr_assert_eq(store_key_get(f->db, a, STR("k1"), &key, &err), ERR_OK);
+	cr_assert_eq(key.last_used_at_s, 5);
+	arena_free(&a);
 	cr_assert(t.requests == 350 && t.prompt_tokens == 700, "%s: settled twice is one", f->name);
 }
 
