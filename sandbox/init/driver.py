@@ -1,4 +1,4 @@
-# driver.py - the persistent interpreter of a session; otari-init starts it with `python3 -I -c`
+# driver.py - the persistent interpreter of a session; otari-init starts it with `python3 -I`
 #
 # Descriptor 3 carries {u32 length, source} in and {"OtRp", u32 status, i32 code, u32 0} out,
 # little-endian. Everything else that the code prints goes to the pipes on 1 and 2. The code of a
@@ -189,9 +189,6 @@ def _otari_serve():
             os._exit(code)
         return status, code
 
-    run("1\nNone")
-    cells = 0
-    linecache.cache.clear()
     reply(READY, 0)
     while True:
         (size,) = struct.unpack("<I", read_exact(4))
@@ -201,6 +198,8 @@ def _otari_serve():
         except KeyboardInterrupt:
             running = False
             status, code = ERROR, 1
+        if size == 0:  # the warm-up
+            cells = 0
         reply(status, code)
 
 

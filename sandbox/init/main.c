@@ -65,13 +65,26 @@ on_python(void)
 		return;
 	}
 	int32_t code;
+	size_t sent = 0;
 	switch (python_read(&code)) {
 	case PYTHON_NOTHING:
 		break;
 	case PYTHON_READY:
-		say_ready(0);
+		/* An empty call first, all the way: what it touches is there for the first real
+		 * one, and nobody waits for it. */
+		if (python_send(str_n("\0\0\0\0", 4), &sent))
+			break;
+		say_ready(ECHILD);
 		break;
 	case PYTHON_DONE:
+		produce_snapshot();
+		if (kill_leftovers()) {
+			say_ready(0);
+			break;
+		}
+		python_forget();
+		say_ready(ECHILD);
+		break;
 	case PYTHON_GONE:
 		kill_all();
 		python_forget();

@@ -56,63 +56,92 @@ static const char *const environment[] = {
     NULL,
 };
 
+enum { AT_REQUEST = 3, AT_ERRNO, AT_DRIVER, AT_END };
+
 static _Noreturn void
-exec_python(const char *path, int request_fd, int errno_fd)
+exec_python(const char *path, int request_fd, int errno_fd, int driver_fd)
 {
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
 	(void)setpriority(PRIO_PROCESS, 0, 10);
-	/* 3 is the control socket of the parent: this closes it here. */
-	if (dup2(request_fd, INIT_CTL) == INIT_CTL && dup2(errno_fd, INIT_CTL + 1) >= 0 &&
-	    fcntl(INIT_CTL + 1, F_SETFD, FD_CLOEXEC) == 0 &&
-	    syscall(SYS_close_range, INIT_CTL + 2, ~0u, 0) == 0) {
+	/* 3 is the control socket, 4 the signal descriptor, 5 the parent's end of the request
+	 * socket at the latest: none of the sources is overwritten before its turn. */
+	if (dup2(request_fd, AT_REQUEST) >= 0 && dup2(errno_fd, AT_ERRNO) >= 0 &&
+	    dup2(driver_fd, AT_DRIVER) >= 0 && fcntl(AT_ERRNO, F_SETFD, FD_CLOEXEC) == 0 &&
+	    fcntl(AT_DRIVER, F_SETFD, 0) == 0 && syscall(SYS_close_range, AT_END, ~0u, 0) == 0) {
 		const char *const argv[] = {
-		    path, "-I", "-B", "-X", "utf8", "-c", driver_text, NULL};
+		    path, "-I", "-B", "-X", "utf8", "-c", "exec(open(5).read())", NULL};
 		execve(path, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
 	}
 	int e = errno;
-	(void)!write(INIT_CTL + 1, &e, sizeof(e));
+	(void)!write(AT_ERRNO, &e, sizeof(e));
 	_exit(127);
+}
+
+struct ends {
+	int request[2], status[2], driver[2]; /* ours, the interpreter's */
+};
+
+static void
+close_ends(const int p[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (p[i] >= 0)
+			close(p[i]);
+}
+
+static bool
+make_ends(struct ends *e)
+{
+	size_t n = strlen(driver_text); /* of ours */
+	*e = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+	/* The driver fits into the pipe. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->request) == 0 &&
+	    pipe2(e->status, O_CLOEXEC) == 0 && pipe2(e->driver, O_CLOEXEC | O_NONBLOCK) == 0 &&
+	    write(e->driver[1], driver_text, n) == (ssize_t)n &&
+	    fcntl(e->driver[0], F_SETFL, 0) == 0)
+		return true;
+	int saved = errno;
+	close_ends(e->request);
+	close_ends(e->status);
+	close_ends(e->driver);
+	errno = saved;
+	return false;
 }
 
 int
 python_start(const char *path)
 {
-	int pair[2], status[2];
+	struct ends ends;
 	/* The code may have left the shared output pipes non-blocking. */
 	for (int fd = 1; fd <= 2; fd++)
 		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+	if (!make_ends(&ends))
 		return errno;
-	if (pipe2(status, O_CLOEXEC) != 0) {
-		int e = errno;
-		close(pair[0]);
-		close(pair[1]);
-		return e;
-	}
 	pid_t pid = fork();
 	if (pid == 0)
-		exec_python(path, pair[1], status[1]);
+		exec_python(path, ends.request[1], ends.status[1], ends.driver[0]);
 	int e = pid < 0 ? errno : 0;
-	close(pair[1]);
-	close(status[1]);
+	close(ends.request[1]);
+	close(ends.status[1]);
 	if (pid > 0) { /* ends by exec or with the errno */
 		ssize_t n;
 		do
-			n = read(status[0], &e, sizeof(e));
+			n = read(ends.status[0], &e, sizeof(e));
 		while (n < 0 && errno == EINTR);
 		if (n != sizeof(e))
 			e = 0;
 	}
-	close(status[0]);
+	close(ends.status[0]);
+	close_ends(ends.driver);
 	if (e != 0) {
-		close(pair[0]);
+		close(ends.request[0]);
 		return e;
 	}
-	fcntl(pair[0], F_SETFL, O_NONBLOCK);
-	python = (struct python){.pid = pid, .fd = pair[0]};
+	fcntl(ends.request[0], F_SETFL, O_NONBLOCK);
+	python = (struct python){.pid = pid, .fd = ends.request[0]};
 	reply_len = 0;
 	return 0;
 }

@@ -147,20 +147,6 @@ is_all_zero(const char *status, const char *key)
 	return p != NULL && strspn(p + strlen(key), "\t0") >= 17;
 }
 
-/* Is our user the one that the spawner was started as, for want of a range? Then it is root of the
- * namespace above. */
-static bool
-is_one_id_map(void)
-{
-	char text[128] = "";
-	unsigned inside = 0, above = 1, count = 0;
-	int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	return n > 0 && sscanf(text, "%u %u %u", &inside, &above, &count) == 3 && above == 0;
-}
-
 static void
 check_credentials(void)
 {
@@ -177,11 +163,7 @@ check_credentials(void)
 	row(SB_SECCOMP, strstr(text, "Seccomp:\t2") != NULL, 0, "filter mode");
 	row(SB_USER_NS, getuid() == 1000 && geteuid() == 1000 && getgid() == 1000, 0, "uid 1000");
 	refused(SB_CAPABILITIES, setuid(0), "setuid(0)");
-	/* A plain user cannot give its groups up: part of the one-id map, which is told as
-	 * degraded. They are rights on files of the host, and none of those can be named in here.
-	 */
-	row(SB_CAPABILITIES, is_one_id_map() || getgroups(0, NULL) == 0, 0,
-	    "no supplementary group");
+	row(SB_UID_RANGE, getgroups(0, NULL) == 0, 0, "no supplementary group");
 }
 
 static void

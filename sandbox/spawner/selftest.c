@@ -98,6 +98,12 @@ selftest_frame(struct broker *b, uint8_t type, struct str payload)
 	}
 	if (c.held == 1)
 		return;
+	if (c.layer == SB_UID_RANGE && !b->jail.has_range) {
+		/* Only root may give groups up before a user namespace forbids it. */
+		report_set(b, SB_UID_RANGE, SB_DEGRADED, 0,
+		    "one user id for all sessions, which keeps its supplementary groups");
+		return;
+	}
 	f.layer = c.layer;
 	f.sys_errno = c.sys_errno;
 	(void)snprintf(f.step, sizeof(f.step), "tested: %.*s",

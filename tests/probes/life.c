@@ -150,6 +150,82 @@ capacity(struct probe_host *h)
 		code_session_close(&held[i]);
 }
 
+/* Open files of every process that is called like the spawner, where they can be read. */
+static int
+spawner_fds(pid_t outer)
+{
+	char path[64], line[256];
+	int inner = 0, n = 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)outer, (int)outer);
+	int fd = fd_open(path, O_RDONLY, 0);
+	ssize_t len = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
+	fd_close(&fd);
+	line[len > 0 ? len : 0] = '\0';
+	if (sscanf(line, "%d", &inner) != 1)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", inner);
+	DIR *d = opendir(path);
+	while (d != NULL && readdir(d) != NULL)
+		n++;
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
+struct storm {
+	struct code_session *s;
+	unsigned *done;
+};
+
+static bool
+skip_file(void *arg, struct str path, uint64_t size)
+{
+	(void)arg, (void)path, (void)size;
+	return false;
+}
+
+static void
+on_storm_done(void *arg, const struct code_result *c)
+{
+	struct storm *st = arg;
+	if (c->failed == NULL && str_eq(c->out, STR("4950\n")))
+		(*st->done)++;
+	code_session_close(&st->s);
+}
+
+static void
+on_storm_open(struct code_session *s, const struct err *e, void *arg)
+{
+	static const struct code_run_ops ops = {skip_file, NULL, NULL, on_storm_done};
+	struct storm *st = arg;
+	EXPECT(s != NULL, "%s", e != NULL ? e->msg : "");
+	st->s = s;
+	if (s != NULL)
+		code_session_exec(s, CODE_PYTHON, STR("open('f', 'w').write('x')\nsum(range(100))"),
+		    20000, &ops, st);
+}
+
+static void
+storm(struct probe_host *h)
+{
+	enum { COUNT = 60 };
+	static struct storm all[COUNT];
+	unsigned done = 0;
+	probe_name("sixty sessions through four places, and nothing is left of them");
+	probe_turn(h, 500);
+	int before = spawner_fds(h->spawner);
+	for (size_t i = 0; i < COUNT; i++) {
+		all[i].done = &done;
+		(void)code_session_open(h->backend, STR("w"), 60000, on_storm_open, &all[i]);
+	}
+	for (int i = 0; i < 600 && code_backend_open_count(h->backend) + (done < COUNT) > 0; i++)
+		probe_turn(h, 50);
+	EXPECT(done == COUNT, "%u", done);
+	probe_turn(h, 1000);
+	EXPECT(spawner_fds(h->spawner) == before, "%d descriptors, %d before",
+	    spawner_fds(h->spawner), before);
+}
+
 static void
 killed_spawner(const char *init_path, const struct sandbox_settings *set)
 {
@@ -223,6 +299,7 @@ probes_life(struct probe_host *h, const char *init_path)
 	if (!probe_start(h, init_path, &set))
 		return;
 	capacity(h);
+	storm(h);
 	closing(h);
 	probe_stop(h);
 	killed_spawner(init_path, &set);
