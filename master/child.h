@@ -17,6 +17,7 @@
 
 struct board_slot;
 struct chan;
+struct link;
 struct master;
 struct seat;
 
@@ -29,7 +30,8 @@ struct child {
 	pid_t pid;
 	struct seat *seat; /* that it fills; NULL: builder */
 	struct board_slot *slot;
-	struct chan *chan; /* NULL: spawner, or closed */
+	struct chan *chan;         /* NULL: spawner, or closed */
+	struct link *spawner_link; /* spawner: our end; owned by link.c */
 	enum child_state state;
 	int64_t started_ms, ready_ms;
 	int64_t deadline_ms; /* of the state it is in; past it: SIGKILL. 0: none */

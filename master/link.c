@@ -66,13 +66,57 @@ link_settings(const struct master_conf *c, struct sandbox_settings *ret)
 	ret->log_json = c->log_json;
 }
 
+static bool
+tell(struct link *l, const void *msg, const int *fds, size_t nfds)
+{
+	struct err e;
+	if (lease_send(l->fd, msg, fds, nfds, &e) == ERR_OK)
+		return true;
+	child_kill(l->child, e.msg);
+	return false;
+}
+
+static void
+stop(struct link *l)
+{
+	struct lease_worker msg = {LEASE_MSG_STOP, 0};
+	if (l == NULL || !child_state_is_wanted(l->child->state))
+		return;
+	if (tell(l, &msg, NULL, 0))
+		child_set_state(l->child, CHILD_DRAINING, clock_mono_ms() + CHILD_GRACE_MS);
+}
+
+static void
+send_sockets(struct master *m)
+{
+	struct child *w;
+	TAILQ_FOREACH(w, &m->children, link)
+		if (w->role == ROLE_WORKER && child_state_is_wanted(w->state))
+			link_send_socket(m, w);
+}
+
+/* The one that was tested beside the old one takes its place. */
+static void
+hand_over(struct master *m)
+{
+	struct link *old = m->link;
+	m->link = m->next_link;
+	m->next_link = NULL;
+	m->spawner.child = m->link->child;
+	send_sockets(m);
+	stop(old);
+}
+
 static void
 on_selftest(struct link *l, const struct lease_selftest *r)
 {
 	struct master *m = l->m;
 	l->report = *r;
 	l->has_report = true;
-	m->board->sandbox_state = r->refused != 0 ? SANDBOX_REFUSED : SANDBOX_READY;
+	if (l == m->next_link)
+		hand_over(m);
+	if (l == m->link)
+		m->board->sandbox_state = r->refused != 0 ? SANDBOX_REFUSED : SANDBOX_READY;
 	if (r->refused != 0)
 		log_error("sandbox refused", LOG_C("why", r->text));
 	for (size_t i = 0; i < SB_LAYERS_; i++)
@@ -115,60 +159,54 @@ on_link(evutil_socket_t fd, short what, void *arg)
 		l->child->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
 }
 
-static bool
-tell(struct link *l, const void *msg, const int *fds, size_t nfds)
+static struct link *
+open_link(struct master *m)
 {
-	struct err e;
-	if (lease_send(l->fd, msg, fds, nfds, &e) == ERR_OK)
-		return true;
-	child_kill(l->child, e.msg);
-	return false;
-}
-
-static void
-link_drop(struct master *m)
-{
-	struct link *l = m->link;
-	m->link = NULL;
-	if (l == NULL)
-		return;
-	if (l->ev != NULL)
-		event_free(l->ev);
-	fd_close(&l->fd);
-	mem_free(l);
-}
-
-bool
-link_start_spawner(struct master *m)
-{
-	CHECK(m->link == NULL);
 	struct err e;
 	struct child *c;
 	int ctl;
 	struct spawn_fd fds[] = {{m->init_exe_fd, FD_INIT_EXE}};
 	if (spawn_role(m, ROLE_SPAWNER, 0, fds, ARRAY_LEN(fds), &c, &ctl, &e) != ERR_OK) {
 		log_error("cannot start the spawner", LOG_ERR(&e));
-		return false;
+		return NULL;
 	}
-	c->seat = &m->spawner;
-	m->spawner.child = c;
 	struct link *l = MEM_NEW(struct link);
+	c->seat = &m->spawner;
+	c->spawner_link = l;
 	l->m = m;
 	l->child = c;
 	l->fd = ctl;
 	l->ev = event_new(m->base, ctl, EV_READ | EV_PERSIST, on_link, l);
 	CHECK(l->ev != NULL && event_add(l->ev, NULL) == 0);
-	m->link = l;
-	m->board->sandbox_state = SANDBOX_TESTING;
 	struct lease_settings s = {.type = LEASE_MSG_SETTINGS};
 	link_settings(&m->conf, &s.settings);
-	if (!tell(l, &s, NULL, 0))
-		return true;
-	struct child *w;
-	TAILQ_FOREACH(w, &m->children, link)
-		if (w->role == ROLE_WORKER && child_state_is_wanted(w->state))
-			link_send_socket(m, w);
+	(void)tell(l, &s, NULL, 0); /* when it fails the child is killed, and its end handled */
+	return l;
+}
+
+bool
+link_start_spawner(struct master *m)
+{
+	CHECK(m->link == NULL);
+	m->link = open_link(m);
+	if (m->link == NULL)
+		return false;
+	m->spawner.child = m->link->child;
+	m->board->sandbox_state = SANDBOX_TESTING;
+	send_sockets(m);
 	return true;
+}
+
+void
+link_replace_spawner(struct master *m)
+{
+	struct link *older = m->next_link;
+	m->next_link = NULL;
+	if (older != NULL)
+		child_kill(older->child, NULL);
+	if (m->link == NULL)
+		return; /* its seat is filled with the new settings anyway */
+	m->next_link = open_link(m);
 }
 
 int
@@ -224,31 +262,34 @@ link_reopen_log(struct master *m)
 void
 link_stop(struct master *m)
 {
-	struct link *l = m->link;
-	if (l == NULL || !child_state_is_wanted(l->child->state))
-		return;
-	struct lease_worker stop = {LEASE_MSG_STOP, 0};
-	if (tell(l, &stop, NULL, 0))
-		child_set_state(l->child, CHILD_DRAINING, clock_mono_ms() + CHILD_GRACE_MS);
+	if (m->next_link != NULL)
+		child_kill(m->next_link->child, NULL);
+	stop(m->link);
 }
 
 void
-link_lost(struct master *m, const struct child *spawner)
+link_lost(struct master *m, struct child *spawner)
 {
-	if (m->link == NULL || m->link->child != spawner)
-		return;
-	link_drop(m);
-	m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
+	struct link *l = spawner->spawner_link;
+	spawner->spawner_link = NULL;
+	event_free(l->ev);
+	fd_close(&l->fd);
+	if (l == m->link) {
+		m->link = NULL;
+		m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
+	}
+	/* With the settings in force no spawner runs; one with others must not go on. */
+	if (l == m->next_link) {
+		m->next_link = NULL;
+		if (!master_is_stopping(m))
+			log_error("no spawner runs with the new settings, the old one is stopped");
+		stop(m->link);
+	}
+	mem_free(l);
 }
 
 const struct lease_selftest *
 link_selftest(const struct master *m)
 {
 	return m->link != NULL && m->link->has_report ? &m->link->report : NULL;
-}
-
-void
-link_free(struct master *m)
-{
-	link_drop(m);
 }

@@ -17,6 +17,9 @@ struct link;
 
 /* Starts a spawner in its seat; errors are logged. False: none was started. */
 bool link_start_spawner(struct master *m);
+/* The settings changed: starts another beside the one that runs. Once its self-test is over the
+ * workers get sockets to it and the old one is told to end. */
+void link_replace_spawner(struct master *m);
 /* A socket for worker c to the spawner that runs; -1 when none does. The caller owns it. */
 int link_add_worker(struct master *m, const struct child *c);
 /* Gives c a socket to the spawner by message. */
@@ -24,14 +27,13 @@ void link_send_socket(struct master *m, struct child *c);
 void link_remove_worker(struct master *m, const struct child *c);
 /* The spawner writes to the master's log file from now on. */
 void link_reopen_log(struct master *m);
-/* Tells the spawner to end. */
+/* Tells every spawner to end. */
 void link_stop(struct master *m);
 /* The spawner's process ended. */
-void link_lost(struct master *m, const struct child *spawner);
+void link_lost(struct master *m, struct child *spawner);
 /* NULL before the first self-test. */
 const struct lease_selftest *link_selftest(const struct master *m);
 bool link_is_wanted(const struct master_conf *c);
 void link_settings(const struct master_conf *c, struct sandbox_settings *ret);
-void link_free(struct master *m);
 
 #endif

@@ -158,13 +158,14 @@ apply_conf(struct master *m, const struct master_conf *old)
 	bool is_wanted = link_is_wanted(&m->conf) && m->init_exe_fd >= 0;
 	if (is_wanted == m->spawner.is_wanted && memcmp(&before, &after, sizeof(after)) == 0)
 		return;
-	/* A running one ends and its seat is filled again with what is in force then. */
-	log_notice("sandbox settings changed, a new spawner is started");
+	log_notice("sandbox settings changed");
 	m->spawner.is_wanted = is_wanted;
-	if (m->link != NULL)
+	if (!is_wanted)
 		link_stop(m);
-	else
+	else if (m->link == NULL)
 		seat_fill(&m->spawner);
+	else
+		link_replace_spawner(m);
 }
 
 void
@@ -348,7 +349,6 @@ static void
 done(struct master *m)
 {
 	control_stop(m);
-	link_free(m);
 	place_remove_pid_file(m);
 	reload_free(&m->reload);
 	snapshots_free(&m->snapshots);

@@ -79,7 +79,8 @@ struct master {
 	struct publish publish;
 	struct reload *reload;
 	struct snapshots *snapshots;
-	struct link *link; /* to the spawner; NULL: none runs */
+	struct link *link;      /* to the spawner that workers use; NULL: none runs */
+	struct link *next_link; /* to one with newer settings, until its self-test is over */
 	struct control *control;
 	int64_t last_reload_s;
 	char last_error[512];                       /* of the last reload; "" when it went well */

@@ -124,8 +124,8 @@ void
 seat_child_ended(struct seat *s, struct child *c, int status)
 {
 	struct master *m = s->m;
-	bool was_asked = c->state == CHILD_DRAINING || master_is_stopping(m);
 	bool is_current = s->child == c;
+	bool was_asked = c->state == CHILD_DRAINING || master_is_stopping(m) || !is_current;
 	bool was_ready = c->ready_ms != 0;
 	if (is_current)
 		s->child = NULL;

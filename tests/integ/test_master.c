@@ -479,3 +479,78 @@ Test(master, detaches_when_it_serves_and_ends_on_term)
 	cr_expect_neq(access(path, F_OK), 0, "the pid file is left");
 	server_stop(&s);
 }
+
+static bool
+sandbox_is(struct server *s, const char *state)
+{
+	char out[32768], text[64];
+	(void)snprintf(text, sizeof(text), "\"sandbox\":{\"state\":\"%s\"", state);
+	(void)otarictl(s, "sandbox check", out, sizeof(out));
+	return strstr(out, text) != NULL;
+}
+
+static bool
+wait_sandbox(struct server *s, const char *state)
+{
+	for (int i = 0; i < 500; i++) {
+		if (sandbox_is(s, state))
+			return true;
+		pause_short();
+	}
+	return false;
+}
+
+static void
+must_run_code(struct server *s, const char *when, bool is_whole)
+{
+	struct reply r;
+	server_ask(s, "POST", "/v1/messages",
+	    STR("{\"model\":\"fake:tool\",\"max_tokens\":100,\"tools\":[{\"type\":"
+		"\"code_execution_20250825\",\"name\":\"code_execution\"}],\"messages\":[{"
+		"\"role\":\"user\",\"content\":\"run: print(6 * 7)\"}]}"),
+	    NULL, &r);
+	cr_expect_eq(r.status, 200, "%s: %ld %s", when, r.status, r.body.ptr);
+	if (is_whole)
+		cr_expect(strstr(r.body.ptr, "42\\n") != NULL, "%s: %s", when, r.body.ptr);
+	reply_done(&r);
+}
+
+Test(master, a_killed_spawner_comes_back_and_changed_settings_start_a_new_one)
+{
+	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
+	const char *must = getenv("OTARI_TEST_REQUIRE");
+	pid_t pids[16];
+	char out[4096];
+	long log_at;
+
+	if (!wait_sandbox(s, "ready")) {
+		cr_assert(must == NULL || strstr(must, "sandbox") == NULL, "no sandbox here");
+		server_expect(s, "sandbox");
+		server_stop(&s);
+		cr_skip_test("SKIPPED sandbox");
+	}
+	must_run_code(s, "at first", true);
+	server_expect(s, "child ended");
+	server_expect(s, "the sandbox spawner is gone");
+	log_at = server_log_end(s);
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	kill(pids[0], SIGKILL);
+	cr_assert(server_wait_log(s, "child ended", &log_at));
+	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the spawner was killed", true);
+
+	log_at = server_log_end(s);
+	server_write_conf(s, "sandbox_pids: 40\n");
+	cr_assert_eq(otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	/* Without a gap: the old one lends until the new one has passed its self-test. (What runs
+	 * in the old one at that moment ends with it.) */
+	for (int i = 0; i < 8; i++)
+		must_run_code(s, "while the spawner is replaced", false);
+	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
+	cr_assert(server_wait_log(s, "\"child ended\"", &log_at));
+	cr_expect(sandbox_is(s, "ready"));
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the settings changed", true);
+	server_stop(&s);
+}
