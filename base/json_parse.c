@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_scan.h"
 #include "base/json_token.h"
 #include "base/limits.h"
 
@@ -51,26 +52,6 @@ push(struct parser *ps, enum jtype type, const unsigned char *from, uint32_t fla
 	    .info = (uint32_t)type | flags};
 	d->count++;
 	return true;
-}
-
-/* Bytes that a string may hold as they are: not a quote, backslash, control or non-ASCII byte. The
- * sum tricks below look at eight at once; they may stop early, never late. */
-static const unsigned char *
-skip_plain(const unsigned char *p, const unsigned char *end)
-{
-	const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
-	while (end - p >= 8) {
-		uint64_t w;
-		memcpy(&w, p, 8);
-		uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
-		uint64_t bad = w | (w - ones * 0x20) | (quote - ones) | (slash - ones);
-		if ((bad & high) != 0)
-			break;
-		p += 8;
-	}
-	while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
-		p++;
-	return p;
 }
 
 /* Length of the UTF-8 sequence at p, or 0. */
@@ -123,7 +104,7 @@ string(struct parser *ps)
 	const unsigned char *from = ps->p++;
 	uint32_t flags = 0;
 	for (;;) {
-		ps->p = skip_plain(ps->p, ps->end);
+		ps->p = json_skip_plain(ps->p, ps->end);
 		if (ps->p == ps->end)
 			return fail(ps, "unfinished string");
 		unsigned char c = *ps->p;
@@ -344,7 +325,7 @@ jdoc_parse(struct arena *a, struct str text, struct jval *ret_root, struct err *
 		return err_set(reterr, ERR_TOOLARGE, "JSON: text of %zu bytes", text.len);
 	struct parser ps = {.arena = a, .doc = ARENA_NEW(a, struct jdoc)};
 	/* Doubled on demand; the first guess suits small events and does not trust big ones. */
-	ps.cap = text.len / 16 < 8 ? 8 : text.len / 16 > 256 ? 256 : (uint32_t)(text.len / 16);
+	ps.cap = text.len / 6 < 16 ? 16 : text.len / 6 > 512 ? 512 : (uint32_t)(text.len / 6);
 	struct jtok *first = ARENA_NEW_ARRAY(a, struct jtok, ps.cap);
 	if (ps.doc == NULL || first == NULL)
 		return err_set(reterr, ERR_NOMEM, "JSON: over the memory budget");

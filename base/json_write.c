@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 void
@@ -63,13 +64,6 @@ jw_end_array(struct jw *w)
 	close_container(w, ']');
 }
 
-/* Bytes that stand in a JSON string as they are. */
-static bool
-is_plain(unsigned char c)
-{
-	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
-}
-
 static void
 escape_ascii(struct buf *out, unsigned char c)
 {
@@ -97,38 +91,21 @@ escape_ascii(struct buf *out, unsigned char c)
 void
 jw_escape(struct buf *out, struct str s)
 {
-	bool was_bad = false;
-	while (s.len > 0) {
-		size_t n = 0;
-		while (n < s.len && is_plain((unsigned char)s.ptr[n]))
-			n++;
-		if (n > 0) {
-			buf_addn(out, s.ptr, n);
-			s = str_from(s, n);
-			was_bad = false;
+	const unsigned char *p = (const unsigned char *)s.ptr, *end = p + s.len;
+	while (p < end) {
+		const unsigned char *from = p;
+		p = json_skip_plain(p, end);
+		if (p > from)
+			buf_addn(out, from, (size_t)(p - from));
+		if (p == end)
+			break;
+		if (*p < 0x80) {
+			escape_ascii(out, *p++);
 			continue;
 		}
-		unsigned char c = (unsigned char)s.ptr[0];
-		if (c < 0x80) {
-			escape_ascii(out, c);
-			s = str_from(s, 1);
-			was_bad = false;
-			continue;
-		}
-		/* A run of non-ASCII bytes, checked at once. */
-		while (n < s.len && (unsigned char)s.ptr[n] >= 0x80)
-			n++;
-		bool cut;
-		size_t good = utf8_prefix(str_sub(s, 0, n), &cut);
-		buf_addn(out, s.ptr, good);
-		was_bad = was_bad && good == 0;
-		if (good < n) {
-			if (!was_bad)
-				buf_add(out, STR("\xef\xbf\xbd"));
-			was_bad = true;
-			good++;
-		}
-		s = str_from(s, good);
+		for (from = p; p < end && *p >= 0x80;)
+			p++;
+		utf8_mend(str_n(from, (size_t)(p - from)), out);
 	}
 }
 

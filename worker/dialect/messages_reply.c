@@ -67,6 +67,7 @@ start(struct messages_reply *m, const struct turn_event *ev)
 		return;
 	reply_head(&m->base, ev, "msg_");
 	m->usage = ev->usage;
+	m->usage.raw = arena_str(m->base.arena, ev->usage.raw);
 	m->usage_wire = ev->raw_wire;
 	if (!m->base.opt.stream)
 		return;
