@@ -36,7 +36,7 @@ demo_pid= otari_pid=
 stop() {
 	trap - EXIT
 	[ -z "$otari_pid" ] || { kill -TERM "$otari_pid" && wait "$otari_pid"; } 2>/dev/null
-	[ -z "$demo_pid" ] || kill "$demo_pid" 2>/dev/null
+	[ -z "$demo_pid" ] || { kill "$demo_pid" && wait "$demo_pid"; } 2>/dev/null
 }
 trap stop EXIT
 trap 'exit 130' INT
@@ -89,10 +89,12 @@ if [ -z "${RUN_CONF:-}" ]; then
 		echo "# Made by make run, again at each start. To serve with a file of your own: RUN_CONF=FILE make run"
 		echo "host: $host"
 		echo "port: $port"
+		echo "admin_listen: 127.0.0.1:$((port + 1))"
 		echo "state_dir: $state"
 		echo "database_url: sqlite:///$state/otari.db"
 		echo "files_local_dir: $state/files"
 		echo "sandbox_url: \"local:\""
+		echo "log_format: text"
 		[ -z "$user" ] || echo "user: $user"
 		if [ -n "$demo_url" ]; then
 			printf 'providers:\n  demo:\n    provider_type: openai\n    wire: chat\n'
@@ -167,6 +169,7 @@ chmod 600 "$state/requests.sh"
 echo
 echo "Otari answers on $base (OpenAI's SDK: $base/v1, Anthropic's: $base)"
 [ -z "$demo_url" ] || echo "No provider key is set: the demo model answers, as $model"
+[ -n "${RUN_CONF:-}" ] || echo "Metrics and health details: http://127.0.0.1:$((port + 1))/metrics"
 echo "The master key, for administration, is in $master_file"
 echo "An API key for your programs: ${key:-none}"
 echo
