@@ -24,6 +24,10 @@ check() { # WHAT COMMAND...
 	fi
 }
 has() { grep -q -e "$1" "$2" || { tail -c 2000 "$2"; return 1; }; }
+all_gone() {
+	local p
+	for p; do ! kill -0 "$p" 2>/dev/null || return 1; done
+}
 is_picture() {
 	[ "$(head -c 4 "$1" | od -An -tx1 | tr -d ' ')" = 89504e47 ] || grep -q '^<svg' "$1"
 }
@@ -58,10 +62,12 @@ if curl -s "http://127.0.0.1:$OTARI_PORT/health" | grep -q '"sandbox":"ready"' |
 else
 	echo "SKIPPED sandbox"
 fi
+master=$(cat "$RUN_STATE/otari.pid")
+pids="$master $(pgrep -P "$master" | tr '\n' ' ')"
 kill -TERM "$run_pid"
 wait "$run_pid"
 run_pid=
 check "it stops" has '\(msg":"\| \)stopped' "$dir/out"
-check "nothing is left" bash -c '! pgrep -f "$1" >/dev/null' _ "$dir/state"
+check "nothing is left" all_gone $pids
 echo "$ok passed, $bad failed"
 [ "$bad" -eq 0 ]
