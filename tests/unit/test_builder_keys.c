@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/unit/builder_fixture.h"
+#include "tests/unit/dbfix.h"
 
 TestSuite(builder_keys, .timeout = 60);
 
@@ -168,4 +169,47 @@ Test(builder_keys, builds_a_new_base_when_the_delta_grows, .init = enter_directo
 	cr_assert(b.result.keys_is_delta);
 	build_done(&b);
 	db_close(&db);
+}
+
+static void
+on_database(struct dbfix *f)
+{
+	char hex[SHA256_HEX + 1], conf[2048], declared[1024];
+	unsigned char raw[SHA256_BYTES];
+	struct build b;
+	struct build_request req = request(ALL, 1);
+	uint64_t counter = 0;
+	req.cwd = str_c(f->dir);
+	key_hash("gw-secret", hex, raw);
+	(void)snprintf(declared, sizeof(declared), DECLARED, hex, "true");
+	create_key(f->db, "gw-api", "b\xC3\xB6", "[\"x:y\"]");
+	for (int round = 0; round < 3; round++) {
+		(void)snprintf(conf, sizeof(conf), "database_url: \"%s\"\n%s", f->url,
+		    round < 2 ? declared : "");
+		must_build(&b, &req, conf);
+		struct snapshot *s = snapshot_of(&b, SNAP_KEYS);
+		cr_assert_eq(snapshot_key(s, raw) != NULL, round < 2, "%s, %d", f->name, round);
+		const struct snap_key *api = find(s, "gw-api");
+		cr_assert(str_eq(snapshot_str(s, api->user_id), STR("b\xC3\xB6")), "%s", f->name);
+		cr_assert(round != 1 || counter == b.result.db_keys, "%s: an unchanged file writes",
+		    f->name);
+		counter = b.result.db_keys;
+		snapshot_put(&s);
+		build_done(&b);
+	}
+	req = request(BUILD_KEYS, 2);
+	req.reload = false;
+	req.keys_base = 1;
+	req.keys_since = counter;
+	req.keys_base_count = 1;
+	create_key(f->db, "gw-new", "carol", NULL);
+	cr_assert_eq(store_key_delete(f->db, STR("gw-api"), NULL, NULL), ERR_OK);
+	must_build(&b, &req, conf);
+	cr_assert(b.result.keys_is_delta && b.result.keys_count == 2, "%s", f->name);
+	build_done(&b);
+}
+
+Test(builder_keys, are_the_same_on_every_database, .init = enter_directory, .fini = leave_directory)
+{
+	dbfix_each(on_database);
 }
