@@ -45,6 +45,15 @@ def _otari_serve():
         if running:
             raise KeyboardInterrupt
 
+    def quiet_matplotlib():
+        """What it says about having no window is no error of the code."""
+        import logging
+        import warnings
+
+        logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+        for text in ("Matplotlib is currently using agg", "FigureCanvasAgg is non-interactive"):
+            warnings.filterwarnings("ignore", message=text)
+
     class FigureFinder:
         """Marks figures that were saved, from the moment matplotlib is imported."""
 
@@ -59,6 +68,7 @@ def _otari_serve():
             load = spec.loader.exec_module
 
             def exec_module(module):
+                quiet_matplotlib()
                 load(module)
                 save = module.Figure.savefig
 

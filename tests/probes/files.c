@@ -168,8 +168,9 @@ figures(struct probe_host *h, struct code_session *s)
 	probe_name("open figures are saved, saved ones are not saved again");
 	probe_exec(h, s,
 	    "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\n"
-	    "plt.figure()\nplt.plot([2, 1])",
+	    "plt.figure()\nplt.plot([2, 1])\nplt.show()",
 	    60000, &r);
+	EXPECT(r.err[0] == '\0', "%s", r.err);
 	EXPECT(r.file_count == 2 && find("mine.png") != NULL && find("figure_1.png") != NULL,
 	    "%zu %s", r.file_count, r.err);
 }

@@ -1,6 +1,7 @@
 /* probes - attempts to break out of, or to wear out, a sandbox session
  *
  *   probes INIT        runs them all on a spawner of its own (INIT: the otari-init program)
+ *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
  *   PROBES=text        only the groups whose name holds the text (python escape abuse files life)
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -53,6 +54,8 @@ main(int argc, char **argv)
 	s.log_json = 0;
 	if (geteuid() == 0 && getenv("PROBES_ONE_UID") == NULL)
 		s.uid_base = 0x20000000;
+	if (getenv("PROBES_ROOTFS") != NULL)
+		(void)snprintf(s.rootfs, sizeof(s.rootfs), "%s", getenv("PROBES_ROOTFS"));
 	if (!probe_start(&h, init, &s))
 		return 1;
 	print_layers(&h.report);
