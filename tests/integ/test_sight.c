@@ -1,6 +1,8 @@
 /* Who sees which file, and which keys still open the door. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <criterion/criterion.h>
 
@@ -197,5 +199,26 @@ Test(sight, a_declared_key_works_and_is_read_only_here)
 	expect(s, "GET", "/v1/models", "gw-declared", 200);
 	json_decref(ask(s, "POST", "/v1/keys", STR("{\"metadata\":{\"declared\":\"otari.conf\"}}"),
 	    s->master_key, 422));
+	server_stop(&s);
+}
+
+Test(sight, a_change_that_cannot_be_published_is_said_to_be_saved_and_not_in_force)
+{
+	const struct server_opts opts = {.conf = "publish_timeout_ms: 300\n"};
+	struct server *s = server_start(&opts);
+	server_expect(s, "change saved but not in force");
+	cr_assert(kill(s->pid, SIGSTOP) == 0); /* the master does not answer */
+	json_t *root =
+	    ask(s, "POST", "/v1/keys", STR("{\"key_name\":\"limbo\"}"), s->master_key, 503);
+	cr_expect(strstr(at(root, "detail"), "saved") != NULL, "%s", at(root, "detail"));
+	json_decref(root);
+	expect(s, "GET", "/v1/models", NULL, 200); /* the workers need no master for the rest */
+	cr_assert(kill(s->pid, SIGCONT) == 0);
+	struct text next = make_key(s, "{\"key_name\":\"next\"}");
+	expect(s, "GET", "/v1/models", next.s, 200);
+	root = ask(s, "GET", "/v1/keys", STR_NULL, s->master_key, 200);
+	cr_expect_str_eq(at(root, "0.key_name"), "next");
+	cr_expect_str_eq(at(root, "1.key_name"), "limbo");
+	json_decref(root);
 	server_stop(&s);
 }
