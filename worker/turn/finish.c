@@ -39,22 +39,28 @@ stop_work(struct turn *t)
 	turn_run_close(t);
 }
 
+/* As the provider said it, unless the gateway ended the turn in another way. */
+static void
+write_endings(struct turn *t, enum finish_reason reason)
+{
+	struct turn_event own = {
+	    .type = TURN_FINISH, .reason = reason, .raw_wire = t->provider->wire};
+	if (t->endings == NULL || reason != t->reason) {
+		t->client->reply_event(t->reply, &own);
+		return;
+	}
+	for (const struct turn_ending *e = t->endings; e != NULL; e = e->next)
+		t->client->reply_event(t->reply, &e->ev);
+}
+
 void
 turn_finish(struct turn *t, enum finish_reason reason)
 {
-	struct turn_event finish = {
-	    .type = TURN_FINISH,
-	    .reason = reason,
-	    .reason_raw = t->reason_raw,
-	    .raw = t->finish_raw,
-	    .raw_wire = t->provider->wire,
-	    .stop_sequence = t->stop_sequence,
-	};
 	struct turn_event usage = {
 	    .type = TURN_USAGE, .usage = t->usage, .raw_wire = t->provider->wire};
 	struct turn_event end = {.type = TURN_END};
 	stop_work(t);
-	t->client->reply_event(t->reply, &finish);
+	write_endings(t, reason);
 	t->client->reply_event(t->reply, &usage);
 	t->client->reply_event(t->reply, &end);
 	if (t->out.overflowed && !t->has_begun) {

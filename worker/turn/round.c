@@ -37,6 +37,25 @@ on_block(struct turn *t, const struct turn_event *ev)
 	t->calls_end = &call->next;
 }
 
+/* Held back until it is known whether another round follows. */
+static void
+keep_ending(struct turn *t, const struct turn_event *ev)
+{
+	struct arena *a = t->req->arena;
+	struct turn_ending *e = ARENA_NEW(a, struct turn_ending);
+	if (e == NULL)
+		return;
+	e->ev = *ev;
+	e->ev.reason_raw = arena_str(a, ev->reason_raw);
+	e->ev.raw = ev->raw.ptr != NULL ? arena_str(a, ev->raw) : STR_NULL;
+	if (ev->stop_sequence.ptr != NULL)
+		e->ev.stop_sequence = arena_str(a, ev->stop_sequence);
+	*t->endings_end = e;
+	t->endings_end = &e->next;
+	if (ev->choice == 0)
+		t->reason = ev->reason;
+}
+
 bool
 turn_on_turn_event(void *arg, const struct turn_event *ev)
 {
@@ -55,10 +74,7 @@ turn_on_turn_event(void *arg, const struct turn_event *ev)
 		on_block(t, ev);
 		break;
 	case TURN_FINISH:
-		t->reason = ev->reason;
-		t->reason_raw = arena_str(t->req->arena, ev->reason_raw);
-		t->stop_sequence = arena_str(t->req->arena, ev->stop_sequence);
-		t->finish_raw = arena_str(t->req->arena, ev->raw);
+		keep_ending(t, ev);
 		break;
 	case TURN_USAGE:
 		t->round_usage = ev->usage;

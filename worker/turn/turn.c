@@ -175,7 +175,6 @@ reset_round(struct turn *t)
 	t->calls = NULL;
 	t->calls_end = &t->calls;
 	t->reason = FINISH_OTHER;
-	t->reason_raw = t->stop_sequence = t->finish_raw = STR_NULL;
 	t->round_usage = TOKEN_USAGE_NONE;
 	t->results = NULL;
 	buf_clear(&t->body);
@@ -196,6 +195,7 @@ turn_round(struct turn *t)
 	    .model = t->plan.target.model,
 	    .stream = t->plan.conv->stream,
 	    .native_openai = str_eq_nocase(t->plan.target.provider_type, STR("openai")),
+	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .default_max_tokens = t->plan.target.max_tokens_default,
 	};

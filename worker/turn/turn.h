@@ -53,6 +53,11 @@ struct tool_call { /* of ours, in one round */
 	struct str id, arguments;
 };
 
+struct turn_ending { /* one choice's FINISH */
+	struct turn_ending *next;
+	struct turn_event ev;
+};
+
 struct turn {
 	struct request *req;
 	struct turn_plan plan;
@@ -79,9 +84,8 @@ struct turn {
 	struct str call_id;
 	struct tool_call *calls, **calls_end;
 	bool has_foreign_call;
-	enum finish_reason reason;
-	struct str reason_raw, stop_sequence;
-	struct str finish_raw; /* other members of the answer, for a client of the same wire */
+	enum finish_reason reason; /* of the first choice */
+	struct turn_ending *endings, **endings_end;
 	struct token_usage round_usage, usage;
 	struct event *linger; /* END came, the connection did not close yet */
 	/* a failure that the events told of; acted on outside the parser */
