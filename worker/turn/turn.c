@@ -175,6 +175,8 @@ reset_round(struct turn *t)
 	t->calls = NULL;
 	t->calls_end = &t->calls;
 	t->reason = FINISH_OTHER;
+	t->endings = NULL;
+	t->endings_end = &t->endings;
 	t->round_usage = TOKEN_USAGE_NONE;
 	t->results = NULL;
 	buf_clear(&t->body);
@@ -195,7 +197,6 @@ turn_round(struct turn *t)
 	    .model = t->plan.target.model,
 	    .stream = t->plan.conv->stream,
 	    .native_openai = str_eq_nocase(t->plan.target.provider_type, STR("openai")),
-	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .default_max_tokens = t->plan.target.max_tokens_default,
 	};
