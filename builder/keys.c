@@ -20,8 +20,8 @@ struct keys_image {
 	struct snap_key *keys;
 	size_t count, cap;
 	bool is_delta;
-	struct map *blocked;       /* ids of blocked users */
-	struct map *changed_users; /* delta: users that changed since the base */
+	struct map *blocked;   /* ids of blocked users */
+	bool has_changed_user; /* delta: since the base */
 	int64_t since;
 	uint64_t false_rows; /* with a hash or list that cannot be read */
 	struct map *seen;    /* delta: hashes already taken */
@@ -36,7 +36,6 @@ keys_image_free(struct keys_image **ip)
 		return;
 	snap_build_free(&im->snap);
 	map_free(&im->blocked);
-	map_free(&im->changed_users);
 	map_free(&im->seen);
 	mem_free(im->keys);
 	mem_free(im);
@@ -48,7 +47,6 @@ image_new(const struct build *b, bool is_delta)
 	struct keys_image *im = MEM_NEW(struct keys_image);
 	im->snap = snap_build_new(SNAP_KEYS, b->req.generation);
 	im->blocked = map_new();
-	im->changed_users = map_new();
 	im->seen = map_new();
 	im->is_delta = is_delta;
 	im->since = is_delta ? (int64_t)b->req.keys_since : 0;
@@ -132,17 +130,6 @@ on_key(const struct store_key *row, void *arg, struct err *reterr)
 	return ERR_OK;
 }
 
-/* A delta holds the keys of changed users too: whether a user is blocked is in the key. */
-static enum err_code
-on_key_of_changed(const struct store_key *row, void *arg, struct err *reterr)
-{
-	struct keys_image *im = arg;
-	(void)reterr;
-	if (row->changed_gen > im->since || map_get(im->changed_users, row->user_id) != NULL)
-		take_key(im, row);
-	return ERR_OK;
-}
-
 static enum err_code
 on_gone(struct str hash_hex, void *arg, struct err *reterr)
 {
@@ -168,7 +155,7 @@ on_user(const struct store_user *row, void *arg, struct err *reterr)
 	if (row->blocked)
 		map_put(im->blocked, row->id, im);
 	if (im->is_delta && row->changed_gen > im->since)
-		map_put(im->changed_users, row->id, im);
+		im->has_changed_user = true;
 	return ERR_OK;
 }
 
@@ -180,10 +167,10 @@ read_all(struct build *b, struct keys_image *im, struct err *reterr)
 		return rc;
 	if (!im->is_delta)
 		return store_key_scan(b->db, 0, on_key, im, reterr);
-	if (map_count(im->changed_users) > 0)
-		rc = store_key_scan(b->db, 0, on_key_of_changed, im, reterr);
-	else
-		rc = store_key_scan(b->db, im->since, on_key, im, reterr);
+	rc = store_key_scan(b->db, im->since, on_key, im, reterr);
+	/* A delta holds the keys of changed users too: whether a user is blocked is in the key. */
+	if (rc == ERR_OK && im->has_changed_user)
+		rc = store_key_scan_users(b->db, im->since, on_key, im, reterr);
 	if (rc == ERR_OK)
 		rc = store_key_scan_gone(b->db, im->since, on_gone, im, reterr);
 	return rc;

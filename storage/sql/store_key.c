@@ -30,6 +30,9 @@ static const char SQL_TOMBSTONES_OLD[] = "DELETE FROM key_tombstones WHERE delet
 static const char SQL_SCAN_ALL[] = "SELECT " COLS " FROM api_keys WHERE id > ? ORDER BY id LIMIT ?";
 static const char SQL_SCAN_SINCE[] =
     "SELECT " COLS " FROM api_keys WHERE changed_gen > ? ORDER BY changed_gen";
+static const char SQL_SCAN_USERS[] =
+    "SELECT " COLS " FROM api_keys WHERE changed_gen <= ?"
+    " AND user_id IN (SELECT users.id FROM users WHERE users.changed_gen > ?)";
 static const char SQL_GONE[] = "SELECT key_hash FROM key_tombstones WHERE changed_gen > ?";
 static const char SQL_TOUCH[] = "UPDATE api_keys SET last_used_at_s = ? WHERE id = ?"
 				" AND (last_used_at_s IS NULL OR last_used_at_s < ?)";
@@ -287,6 +290,30 @@ store_key_scan(struct db *db, int64_t since_gen, store_key_fn *fn, void *arg, st
 {
 	struct scan_arg s = {.since_gen = since_gen, .fn = fn, .arg = arg};
 	return db_unit(db, DB_READ, scan_unit, &s, reterr);
+}
+
+static enum err_code
+users_unit(struct db *db, void *arg, struct err *reterr)
+{
+	struct scan_arg *s = arg;
+	char last_id[128];
+	size_t n;
+	struct db_rows *rows;
+	enum err_code rc = db_query(
+	    db, SQL_SCAN_USERS, DB_ARGS(DB_I64(s->since_gen), DB_I64(s->since_gen)), &rows, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	rc = hand_out(rows, s, last_id, sizeof(last_id), &n, reterr);
+	db_rows_end(&rows);
+	return rc;
+}
+
+enum err_code
+store_key_scan_users(
+    struct db *db, int64_t since_gen, store_key_fn *fn, void *arg, struct err *reterr)
+{
+	struct scan_arg s = {.since_gen = since_gen, .fn = fn, .arg = arg};
+	return db_unit(db, DB_READ, users_unit, &s, reterr);
 }
 
 static enum err_code

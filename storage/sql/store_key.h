@@ -44,6 +44,10 @@ MUST_CHECK enum err_code store_key_delete(
 typedef enum err_code store_key_fn(const struct store_key *key, void *arg, struct err *reterr);
 MUST_CHECK enum err_code store_key_scan(
     struct db *db, int64_t since_gen, store_key_fn *fn, void *arg, struct err *reterr);
+/* Keys that did not change after since_gen themselves, but whose user did; joins likewise. Reads
+ * the whole table inside the database. */
+MUST_CHECK enum err_code store_key_scan_users(
+    struct db *db, int64_t since_gen, store_key_fn *fn, void *arg, struct err *reterr);
 /* The hashes deleted after since_gen; joins likewise. */
 typedef enum err_code store_key_gone_fn(struct str hash_hex, void *arg, struct err *reterr);
 MUST_CHECK enum err_code store_key_scan_gone(
