@@ -145,9 +145,9 @@ show_sandbox(struct arena *a, struct jval root)
 		struct str now = text_of(a, it.value, "state");
 		struct str text = text_of(a, it.value, "text");
 		struct str hint = text_of(a, it.value, "hint");
-		(void)printf("  %-16.*s %-9.*s %.*s\n", STR_FMT(name), STR_FMT(now), STR_FMT(text));
+		(void)printf("  %-25.*s %-9.*s %.*s\n", STR_FMT(name), STR_FMT(now), STR_FMT(text));
 		if (hint.len > 0 && !str_eq(hint, text))
-			(void)printf("  %-16s           to get it: %.*s\n", "", STR_FMT(hint));
+			(void)printf("  %-25s           to get it: %.*s\n", "", STR_FMT(hint));
 	}
 	return str_eq(state, STR("refused")) ? 1 : 0;
 }
