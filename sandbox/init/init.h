@@ -18,8 +18,9 @@
 #include "base/str.h"
 #include "ipc/frames.h"
 
-#define INIT_CTL  3
-#define INIT_WORK "/work"
+#define INIT_CTL     3
+#define INIT_WORK    "/work"
+#define INIT_OUTPUTS INIT_WORK "/outputs"
 
 /* --- ctl.c: frames in and out ------------------------------------------------------------------
  */

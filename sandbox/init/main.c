@@ -128,7 +128,7 @@ main(int argc, char **argv)
 		return 64;
 	python_path = argv[1];
 	umask(022);
-	if (chdir(INIT_WORK) != 0 || (mkdir("outputs", 0755) != 0 && errno != EEXIST))
+	if (chdir(INIT_WORK) != 0 || (mkdir(INIT_OUTPUTS, 0755) != 0 && errno != EEXIST))
 		return 73;
 	sigset_t chld;
 	sigemptyset(&chld);

@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -92,6 +93,7 @@ launch(void)
 static void
 start(void)
 {
+	(void)mkdir(INIT_OUTPUTS, 0755); /* the code may have removed it */
 	produce_snapshot();
 	run.started_ms = now_ms();
 	if (run.ask.kind != FRAME_KIND_PYTHON) {

@@ -3,10 +3,12 @@
  * An allow-list: what is not named is answered ENOSYS, so that the C library falls back and a call
  * of a newer kernel is closed by itself; what is known to be dangerous is EPERM. No ordinary
  * program dies by SIGSYS; only a foreign architecture's calls kill.
+ * memfd_create is closed because no quota bounds what such files hold.
  * Comparisons are masked to 32 bits where the kernel takes an int.
  */
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -38,9 +40,9 @@ static const char *const allowed[] = {
     "sendfile", "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "syncfs",
     "truncate", "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
     /* memory */
-    "brk", "madvise", "membarrier", "memfd_create", "mincore", "mlock", "mlock2", "mlockall",
-    "mmap", "mprotect", "mremap", "msync", "munlock", "munlockall", "munmap", "pkey_alloc",
-    "pkey_free", "pkey_mprotect",
+    "brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mmap", "mprotect",
+    "mremap", "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free",
+    "pkey_mprotect",
     /* processes and threads */
     "arch_prctl", "capget", "execve", "execveat", "exit", "exit_group", "fork", "futex",
     "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "get_robust_list", "getcpu",
@@ -48,11 +50,10 @@ static const char *const allowed[] = {
     "getpriority", "getresgid", "getresuid", "getrlimit", "getrusage", "getsid", "gettid", "getuid",
     "ioprio_get", "kill", "pidfd_open", "pidfd_send_signal", "rseq", "sched_get_priority_max",
     "sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
-    "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_setattr",
-    "sched_setparam", "sched_setscheduler", "sched_yield", "set_robust_list", "set_tid_address",
-    "setfsgid", "setfsuid", "setgid", "setgroups", "setpgid", "setpriority", "setregid",
-    "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid", "tgkill", "tkill",
-    "vfork", "wait4", "waitid",
+    "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_yield",
+    "set_robust_list", "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setpgid",
+    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid", "tgkill",
+    "tkill", "vfork", "wait4", "waitid",
     /* signals, time, waiting */
     "alarm", "clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create", "epoll_create1",
     "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "getitimer",
@@ -114,7 +115,11 @@ static const struct {
     {"prctl", 0, LOW32, PR_SET_TIMERSLACK},
     {"prctl", 0, LOW32, PR_GET_TIMERSLACK},
     {"prctl", 0, LOW32, PR_SET_VMA},
+    /* Of the caller only: init must keep its own. */
     {"prlimit64", 0, LOW32, 0},
+    {"sched_setattr", 0, LOW32, 0},
+    {"sched_setparam", 0, LOW32, 0},
+    {"sched_setscheduler", 0, LOW32, 0},
     {"mknod", 1, S_IFMT, S_IFREG},
     {"mknod", 1, S_IFMT, S_IFIFO},
     {"mknod", 1, S_IFMT, 0},
@@ -161,6 +166,10 @@ add_by_argument(scmp_filter_ctx ctx)
 		if (nr >= 0)
 			rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, 1, &c);
 	}
+	struct scmp_arg_cmp itself[] = {SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW32, PRIO_PROCESS),
+	    SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW32, 0)};
+	if (rc == 0)
+		rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number("setpriority"), 2, itself);
 	/* The kernel takes the low 32 bits of the flags. */
 	struct scmp_arg_cmp no_new =
 	    SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, (uint64_t)(uint32_t)CLONE_FORBIDDEN, 0);

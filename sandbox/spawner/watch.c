@@ -25,7 +25,7 @@
 
 struct process {
 	pid_t pid, parent;
-	uint64_t bytes; /* resident and not of a file */
+	uint64_t bytes; /* resident, anonymous or shared memory */
 	struct session *session;
 };
 
@@ -49,20 +49,25 @@ read_proc(pid_t pid, const char *name, char *dst, size_t room)
 }
 
 static bool
+field(const char *text, const char *name, unsigned long long *ret)
+{
+	char key[32];
+	(void)snprintf(key, sizeof(key), "\n%s:", name);
+	const char *p = strstr(text, key);
+	return p != NULL && sscanf(p + strlen(key), "%llu", ret) == 1;
+}
+
+static bool
 look_at(pid_t pid, struct process *ret)
 {
-	char stat[512], statm[128];
-	int parent;
-	unsigned long long resident, shared;
-	if (read_proc(pid, "stat", stat, sizeof(stat)) <= 0 ||
-	    read_proc(pid, "statm", statm, sizeof(statm)) <= 0)
+	char text[4096];
+	unsigned long long parent, anon = 0, shmem = 0;
+	/* The name in the first line is of the code's choice, but has no line end in it. */
+	if (read_proc(pid, "status", text, sizeof(text)) <= 0 || !field(text, "PPid", &parent))
 		return false;
-	const char *p = strrchr(stat, ')'); /* the name before it is of the code's choice */
-	if (p == NULL || sscanf(p, ") %*c %d", &parent) != 1 ||
-	    sscanf(statm, "%*u %llu %llu", &resident, &shared) != 2)
-		return false;
-	uint64_t pages = resident > shared ? resident - shared : 0;
-	*ret = (struct process){pid, parent, pages * (uint64_t)sysconf(_SC_PAGESIZE), NULL};
+	(void)field(text, "RssAnon", &anon); /* a dead process has none */
+	(void)field(text, "RssShmem", &shmem);
+	*ret = (struct process){pid, (pid_t)parent, (anon + shmem) * 1024, NULL};
 	return true;
 }
 
@@ -121,8 +126,7 @@ share_of(pid_t pid)
 	unsigned long long kb = 0;
 	if (read_proc(pid, "smaps_rollup", text, sizeof(text)) <= 0)
 		return 0;
-	const char *p = strstr(text, "\nPss:");
-	return p != NULL && sscanf(p, "\nPss: %llu", &kb) == 1 ? kb * 1024 : 0;
+	return field(text, "Pss", &kb) ? kb * 1024 : 0;
 }
 
 static uint64_t

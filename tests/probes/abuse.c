@@ -92,6 +92,15 @@ memory_and_disk(struct probe_host *h, struct code_session *s)
 	    15000);
 	EXPECT(r.died && r.return_code == 137 && !r.timed_out, "%d %d %s", r.died, r.return_code,
 	    r.err);
+	run(h, s, "nor as memory that they share",
+	    "import mmap, os, time\nfor i in range(6):\n    if os.fork() == 0:\n        b = "
+	    "mmap.mmap(-1, 300 << 20)\n"
+	    "        for k in range(0, len(b), 4096): b[k] = 1\n        time.sleep(20); "
+	    "os._exit(0)\n"
+	    "time.sleep(20)",
+	    15000);
+	EXPECT(r.died && r.return_code == 137 && !r.timed_out, "%d %d %s", r.died, r.return_code,
+	    r.err);
 	run(h, s, "pages that forks share are counted once",
 	    "import os\nb = bytearray(300 << 20)\nfor k in range(0, len(b), 4096): b[k] = 1\n"
 	    "pids = []\nfor i in range(6):\n    p = os.fork()\n    if p == 0: import time; "

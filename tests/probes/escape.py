@@ -172,7 +172,7 @@ for nr, name in ((101, "ptrace"), (310, "process_vm_readv"), (311, "process_vm_w
                  (312, "kcmp"), (175, "init_module"), (313, "finit_module"), (176, "delete_module"),
                  (246, "kexec_load"), (320, "kexec_file_load"), (103, "syslog"), (135, "personality"),
                  (304, "open_by_handle_at"), (303, "name_to_handle_at"), (300, "fanotify_init"), (172, "iopl"),
-                 (173, "ioperm"), (154, "modify_ldt"), (179, "quotactl"), (447, "memfd_secret"),
+                 (173, "ioperm"), (154, "modify_ldt"), (179, "quotactl"), (447, "memfd_secret"), (319, "memfd_create"),
                  (438, "pidfd_getfd"), (440, "process_madvise"), (169, "reboot"), (170, "sethostname"),
                  (227, "clock_settime"), (159, "adjtimex"), (167, "swapon"), (163, "acct"), (153, "vhangup"),
                  (278, "vmsplice"), (275, "splice"), (276, "tee"), (126, "capset"), (317, "seccomp"),
@@ -186,6 +186,11 @@ call("socketpair inet", 53, (1 << 32) | 2, 1, 0, ctypes.byref((ctypes.c_int * 2)
 call("TIOCSTI", 16, 0, 0x5412, ctypes.c_char_p(b"x"))
 call("TIOCSTI high", 16, 0, (1 << 32) | 0x5412, ctypes.c_char_p(b"x"))
 call("prlimit of init", 302, 1, 7, 0, 0)
+call("setpriority of the user", 141, 2, 0, 19)
+call("setpriority of init", 141, 0, 1, 19)
+call("sched_setscheduler of init", 144, 1, 5, ctypes.byref(ctypes.c_int(0)))
+call("sched_setattr of init", 314, 1, 0, 0)
+os.nice(1)
 call("prctl subreaper", 157, 36, 1, 0, 0, 0)
 call("prctl seccomp", 157, 22, 2, 0, 0, 0)
 call("prctl mm", 157, 35, 1, 0, 0, 0)
