@@ -3,6 +3,7 @@
  * to clients of both wires, streamed and whole, which must agree. */
 #include <criterion/criterion.h>
 
+#include "base/json_write.h"
 #include "tests/unit/dialectfix.h"
 
 #define CHUNK(choices) "{\"id\":\"c1\",\"model\":\"mm\",\"choices\":[" choices "]}\n"
@@ -84,6 +85,12 @@ static const struct row chat_rows[] = {
 	HEAD "call a f:{}\ncall b g:{\"y\":1}\nfinish tool\n" NOUSE},
     {"indexes from 1", CALL("1", "a", "f", "{}") CALL("2", "b", "g", "{}") FIN("tool_calls"),
 	HEAD "call a f:{}\ncall b g:{}\nfinish tool\n" NOUSE},
+    {"the same id under two indexes",
+	CALL("0", "a", "f", "{}") CALL("1", "a", "g", "{\\\"y\\\":1}") FIN("stop"),
+	HEAD "call a f:{}\ncall a g:{\"y\":1}\nfinish tool\n" NOUSE},
+    {"a piece ends with a space inside a string",
+	CALL("0", "a", "f", " {\\\"t\\\": \\\"x ") ARGS("0", "y\\\"}") FIN("tool_calls"),
+	HEAD "call a f: {\"t\": \"x y\"}\nfinish tool\n" NOUSE},
     {"interleaved calls",
 	CALL("0", "a", "f", "") CALL("1", "b", "g", "") ARGS("0", "{\\\"x\\\"")
 	    ARGS("1", "{\\\"y\\\"") ARGS("0", ":1}") ARGS("1", ":2}") FIN("tool_calls"),
@@ -458,4 +465,64 @@ Test(dialect_events, whole_answers_read_like_streams, .timeout = 30)
 		}
 		arena_free(&a);
 	}
+}
+
+/* Arguments arrive in pieces that end anywhere; they reach both clients as they were. */
+Test(dialect_events, arguments_survive_every_cut, .timeout = 60)
+{
+	static const char args[] =
+	    "{\"t\" : \" x \\\"y\\\" \xc3\xa9\\ud83d\\ude00 \", \"n\": 0.70 }";
+	struct str all = str_c(args);
+	for (size_t i = 0; i <= all.len; i++)
+		for (size_t j = i; j <= all.len; j += 3) {
+			struct str cut[] = {
+			    str_sub(all, 0, i), str_sub(all, i, j - i), str_from(all, j)};
+			struct arena *a = arena_new(16u << 20);
+			struct buf b = BUF_INIT(1u << 16);
+			buf_add(&b, STR("data: "));
+			buf_add(&b, STR("{\"id\":\"c\",\"model\":\"m\",\"choices\":[{\"delta\":{"
+					"\"tool_calls\":["
+					"{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\"}}]}"
+					"}]}\n\n"));
+			for (size_t k = 0; k < 3; k++) {
+				buf_add(&b,
+				    STR("data: "
+					"{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,"
+					"\"function\":{\"arguments\":\""));
+				/* a cut inside a character cannot be sent as JSON: move it */
+				while (k < 2 && cut[k + 1].len > 0 &&
+				       ((unsigned char)cut[k + 1].ptr[0] & 0xc0) == 0x80) {
+					cut[k].len++;
+					cut[k + 1] = str_from(cut[k + 1], 1);
+				}
+				jw_escape(&b, cut[k]);
+				buf_add(&b, STR("\"}}]}}]}\n\n"));
+			}
+			buf_add(&b, STR("data: "
+					"{\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_"
+					"calls\"}]}\n\n"));
+			for (int to = 0; to < 2; to++) {
+				struct fix_way way = {WIRE_CHAT, to ? WIRE_MESSAGES : WIRE_CHAT,
+				    true, true, false, NULL};
+				struct fix_answer r;
+				struct jval v;
+				fix_answer(a, &way, buf_str(&b), 0, &r);
+				struct str acc = fix_accumulate(a, way.to, r.bytes);
+				cr_assert_eq(jdoc_parse(a, acc, &v, NULL), ERR_OK);
+				if (to) {
+					struct str got =
+					    jv_raw(jv_get(jv_at(jv_get(v, "content"), 0), "input"));
+					cr_assert(
+					    fix_json_eq(got, all), "%zu %zu: %s", i, j, acc.ptr);
+					continue;
+				}
+				struct jval m = jv_get(jv_at(jv_get(v, "choices"), 0), "message");
+				struct jval f =
+				    jv_get(jv_at(jv_get(m, "tool_calls"), 0), "function");
+				cr_assert(str_eq(jv_str(a, jv_get(f, "arguments")), all),
+				    "%zu %zu: %s", i, j, acc.ptr);
+			}
+			buf_done(&b);
+			arena_free(&a);
+		}
 }

@@ -12,6 +12,15 @@ arguments_blank(struct str text)
 }
 
 struct str
+arguments_begin(struct str text)
+{
+	while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\n' || text.ptr[0] == '\r' ||
+				   text.ptr[0] == '\t'))
+		text = str_from(text, 1);
+	return text;
+}
+
+struct str
 arguments_text(struct str text)
 {
 	return arguments_blank(text) ? STR("{}") : text;

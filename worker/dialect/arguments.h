@@ -15,6 +15,8 @@ struct str arguments_object(struct arena *a, struct str text);
 /* Blank or null → {}; anything else as it is: Chat takes any text. */
 struct str arguments_text(struct str text);
 bool arguments_blank(struct str text);
+/* Without the white space in front; what is at the end may belong to a string that goes on. */
+struct str arguments_begin(struct str text);
 /* An opaque block as it was started, with `input` replaced by what came in pieces (if any came). */
 struct str block_with_input(struct arena *a, struct str block_raw, struct str input);
 

@@ -132,7 +132,8 @@ find_call(const struct chat_choice *c, const struct call_delta *d)
 	for (struct chat_block *b = c->first; b != NULL; b = b->next) {
 		if (b->kind != BLOCK_CALL)
 			continue;
-		if (d->id.len > 0 && str_eq(b->id, d->id))
+		bool elsewhere = d->index >= 0 && b->index >= 0 && d->index != b->index;
+		if (d->id.len > 0 && str_eq(b->id, d->id) && !elsewhere)
 			return b;
 		if (d->index >= 0 && b->index == d->index)
 			by_index = b;

@@ -77,20 +77,35 @@ stream_arguments(struct chat_reply *c, struct chat_answer *ch, struct str piece)
 	chat_close_delta(c, &w, NULL);
 }
 
+/* Nothing of the call is repeated: some accumulators would join the repeated texts. */
+static void
+stream_extra(struct chat_reply *c, struct chat_answer *ch)
+{
+	struct jw w = chat_open_delta(c, ch);
+	jw_key(&w, "tool_calls");
+	jw_array(&w);
+	jw_object(&w);
+	jw_ki64(&w, "index", ch->calls);
+	jw_kraw(&w, "extra_content", c->extra_raw);
+	jw_end_object(&w);
+	jw_end_array(&w);
+	chat_close_delta(c, &w, NULL);
+}
+
 void
 chat_call_delta(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev)
 {
 	if (ev->field == DELTA_RAW && ev->raw_wire == WIRE_CHAT) {
 		c->extra_raw = arena_str(c->base.arena, ev->raw);
 		if (c->base.opt.stream && !c->custom && !c->legacy)
-			stream_call_head(c, ch, STR("")); /* the same call again, with the member */
+			stream_extra(c, ch);
 		return;
 	}
 	if (ev->field != DELTA_TEXT)
 		return;
 	if (!c->base.opt.stream || c->custom || !c->args_begun) {
 		buf_add(c->arguments, ev->text);
-		struct str so_far = str_trim(buf_str(c->arguments));
+		struct str so_far = arguments_begin(buf_str(c->arguments));
 		if (!c->base.opt.stream || c->custom || so_far.len == 0 ||
 		    (so_far.ptr[0] == 'n' && so_far.len <= 4))
 			return; /* blank and null are settled at the end */
@@ -117,7 +132,7 @@ void
 chat_call_stop(struct chat_reply *c, struct chat_answer *ch)
 {
 	struct str arguments =
-	    c->custom ? custom_input(c) : arguments_text(str_trim(buf_str(c->arguments)));
+	    c->custom ? custom_input(c) : arguments_text(arguments_begin(buf_str(c->arguments)));
 	if (c->base.opt.stream) {
 		if (c->custom)
 			stream_call_head(c, ch, arguments);

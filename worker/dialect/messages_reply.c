@@ -186,7 +186,7 @@ stream_arguments(struct messages_reply *m, struct str piece)
 		return;
 	}
 	buf_add(m->text, piece); /* blank, null and what is no object are settled at the end */
-	struct str so_far = str_trim(buf_str(m->text));
+	struct str so_far = arguments_begin(buf_str(m->text));
 	if (so_far.len == 0 || so_far.ptr[0] != '{')
 		return;
 	m->args_begun = true;
