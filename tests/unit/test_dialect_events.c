@@ -467,6 +467,12 @@ Test(dialect_events, whole_answers_read_like_streams, .timeout = 30)
 	}
 }
 
+static bool
+is_inside_character(struct str s, size_t at)
+{
+	return at < s.len && ((unsigned char)s.ptr[at] & 0xc0) == 0x80;
+}
+
 /* Arguments arrive in pieces that end anywhere; they reach both clients as they were. */
 Test(dialect_events, arguments_survive_every_cut, .timeout = 60)
 {
@@ -475,6 +481,8 @@ Test(dialect_events, arguments_survive_every_cut, .timeout = 60)
 	struct str all = str_c(args);
 	for (size_t i = 0; i <= all.len; i++)
 		for (size_t j = i; j <= all.len; j += 3) {
+			if (is_inside_character(all, i) || is_inside_character(all, j))
+				continue; /* cannot be sent as JSON */
 			struct str cut[] = {
 			    str_sub(all, 0, i), str_sub(all, i, j - i), str_from(all, j)};
 			struct arena *a = arena_new(16u << 20);
@@ -489,12 +497,6 @@ Test(dialect_events, arguments_survive_every_cut, .timeout = 60)
 				    STR("data: "
 					"{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,"
 					"\"function\":{\"arguments\":\""));
-				/* a cut inside a character cannot be sent as JSON: move it */
-				while (k < 2 && cut[k + 1].len > 0 &&
-				       ((unsigned char)cut[k + 1].ptr[0] & 0xc0) == 0x80) {
-					cut[k].len++;
-					cut[k + 1] = str_from(cut[k + 1], 1);
-				}
 				jw_escape(&b, cut[k]);
 				buf_add(&b, STR("\"}}]}}]}\n\n"));
 			}
