@@ -99,8 +99,7 @@ request_closed(const struct request *req)
 	return req->x == NULL;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ----------------------------------------------------------------------------- */
 
 void
 request_reply_json(struct request *req, int status, struct buf *body)

@@ -72,8 +72,7 @@ void request_put(struct request **req);
 struct request *request_of(const struct http_exchange *x);
 bool request_closed(const struct request *req);
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers ----------------------------------------------------------------------------- */
 /* Whole JSON answer; an overflowed buffer becomes a 500. Nothing happens on a closed request. */
 void request_reply_json(struct request *req, int status, struct buf *body);
 void request_reply_empty(struct request *req, int status);

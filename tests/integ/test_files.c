@@ -49,8 +49,7 @@ expect_status(struct server *s, const char *path, const struct ask_opts *o, long
 	json_decref(get_json(s, path, o, status));
 }
 
-/* --- paging ------------------------------------------------------------------------------------
- */
+/* --- paging ------------------------------------------------------------------------------ */
 
 /* Follows `next` ("after", "after_id" or "page") to the end and compares the ids. */
 static void
@@ -135,8 +134,7 @@ Test(files, every_generation_of_paging_reaches_every_file)
 	server_stop(&s);
 }
 
-/* --- downloads ---------------------------------------------------------------------------------
- */
+/* --- downloads --------------------------------------------------------------------------- */
 
 static void
 fill(char *p, size_t n)
@@ -211,8 +209,7 @@ Test(files, downloads_are_exact_and_can_be_resumed)
 #define FILE_PART(body)  PART("name=\"file\"; filename=\"a.csv\"", body)
 #define FORM_END         "--x--\r\n"
 
-/* --- whose -------------------------------------------------------------------------------------
- */
+/* --- whose ------------------------------------------------------------------------------- */
 
 Test(files, the_master_key_says_whose_files_it_means)
 {

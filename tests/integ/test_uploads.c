@@ -53,8 +53,7 @@ expect_status(struct server *s, const char *path, const struct ask_opts *o, long
 	json_decref(get_json(s, path, o, status));
 }
 
-/* --- uploads -----------------------------------------------------------------------------------
- */
+/* --- uploads ----------------------------------------------------------------------------- */
 
 #define PART(head, body) "--x\r\nContent-Disposition: form-data; " head "\r\n\r\n" body "\r\n"
 #define FILE_PART(body)  PART("name=\"file\"; filename=\"a.csv\"", body)
@@ -175,8 +174,7 @@ Test(uploads, uploads_can_be_switched_off)
 	server_stop(&s);
 }
 
-/* --- large -------------------------------------------------------------------------------------
- */
+/* --- large ------------------------------------------------------------------------------- */
 
 static long
 worker_rss_kib(struct server *s)

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/utf8.h"
 
 #define PATH_MAX_BYTES 512
 

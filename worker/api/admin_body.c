@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/utf8.h"
 #include "worker/api/timestamp.h"
 
 #define TEXTS_MAX 1000u

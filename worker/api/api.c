@@ -1,9 +1,5 @@
 #include "worker/api/api.h"
 
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/log.h"
 #include "worker/api/access_log.h"
 #include "worker/api/auth.h"
 #include "worker/api/route.h"

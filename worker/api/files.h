@@ -27,8 +27,7 @@ bool files_id_of_path(struct request *req, struct str *ret);
 /* ERR_NOTFOUND becomes the 404 of a file; the rest as request_fail. */
 void files_refuse(struct request *req, struct str id, const struct err *err);
 
-/* --- shapes; pure ------------------------------------------------------------------------------
- */
+/* --- shapes; pure ------------------------------------------------------------------------ */
 void files_write(struct jw *w, enum wire wire, const struct store_file *f);
 void files_write_deleted(struct jw *w, enum wire wire, struct str id);
 struct files_page {
@@ -39,8 +38,7 @@ struct files_page {
 };
 void files_write_page(struct jw *w, enum wire wire, const struct files_page *p);
 
-/* --- what an upload says about itself; pure ----------------------------------------------------
- */
+/* --- what an upload says about itself; pure ---------------------------------------------- */
 /* Last path component of a client's name, mended to UTF-8, in the arena. Empty: it gave none worth
  * keeping. False: control characters or too long. */
 bool files_name_clean(struct arena *a, struct str name, struct str *ret);

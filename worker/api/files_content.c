@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "storage/blob/blob.h"
 #include "worker/api/files.h"
 #include "worker/api/handlers.h"
@@ -30,8 +29,7 @@ struct download {
 	size_t got;
 };
 
-/* --- io thread ---------------------------------------------------------------------------------
- */
+/* --- io thread --------------------------------------------------------------------------- */
 
 static enum err_code
 close_blob(struct work *w, void *context, struct err *reterr)
@@ -81,8 +79,7 @@ read_chunk(struct work *w, void *context, struct err *reterr)
 	return code;
 }
 
-/* --- loop --------------------------------------------------------------------------------------
- */
+/* --- loop -------------------------------------------------------------------------------- */
 
 static void next_chunk(struct request *req, struct download *d);
 
@@ -180,8 +177,7 @@ next_chunk(struct request *req, struct download *d)
 		request_fail(req, &err);
 }
 
-/* --- what is asked for -------------------------------------------------------------------------
- */
+/* --- what is asked for ------------------------------------------------------------------- */
 
 static bool
 tag_matches(struct str list, struct str etag)

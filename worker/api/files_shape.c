@@ -110,8 +110,7 @@ files_write_page(struct jw *w, enum wire wire, const struct files_page *p)
 	jw_end_object(w);
 }
 
-/* --- uploads -----------------------------------------------------------------------------------
- */
+/* --- uploads ----------------------------------------------------------------------------- */
 
 static bool
 is_windows_path(struct str s)

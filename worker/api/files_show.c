@@ -34,8 +34,7 @@ refuse(struct request *req, struct reading *r, const struct err *err)
 	files_refuse(req, ((struct file_reading *)r)->id, err);
 }
 
-/* --- show --------------------------------------------------------------------------------------
- */
+/* --- show -------------------------------------------------------------------------------- */
 
 static enum err_code
 read_file(struct reading *r, struct db *db, struct arena *a, struct err *reterr)
@@ -67,8 +66,7 @@ files_show(struct request *req)
 	reading_start(req, &fr->reading);
 }
 
-/* --- delete ------------------------------------------------------------------------------------
- */
+/* --- delete ------------------------------------------------------------------------------ */
 
 static enum err_code
 delete_row(struct reading *r, struct db *db, struct arena *a, struct err *reterr)

@@ -3,7 +3,6 @@
  */
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "worker/api/files.h"
 #include "worker/api/handlers.h"
 #include "worker/api/upload_form.h"
@@ -56,8 +55,7 @@ refuse_size(struct upload *u)
 	    (unsigned long long)(u->max_bytes >> 20));
 }
 
-/* --- parts of the form -------------------------------------------------------------------------
- */
+/* --- parts of the form ------------------------------------------------------------------- */
 
 static void
 begin_file(struct upload *u, const struct multipart_part *p)
@@ -128,8 +126,7 @@ on_part_end(void *arg)
 
 static const struct multipart_ops form_ops = {on_part, on_data, on_part_end};
 
-/* --- the body ----------------------------------------------------------------------------------
- */
+/* --- the body ---------------------------------------------------------------------------- */
 
 static bool
 on_body(void *arg, struct str bytes)
@@ -184,8 +181,7 @@ on_body_end(void *arg, bool ok)
 	}
 }
 
-/* --- the row -----------------------------------------------------------------------------------
- */
+/* --- the row ----------------------------------------------------------------------------- */
 
 static void
 fill_row(struct upload *u)
@@ -261,8 +257,7 @@ on_stored(struct request *req, const struct err *err)
 		refuse(u, &why);
 }
 
-/* --- start -------------------------------------------------------------------------------------
- */
+/* --- start ------------------------------------------------------------------------------- */
 
 static void
 on_exchange_end(struct request *req, bool aborted)

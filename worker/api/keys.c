@@ -54,8 +54,7 @@ write_key(struct jw *w, const struct store_key *k, const char *secret)
 	jw_end_object(w);
 }
 
-/* --- create ------------------------------------------------------------------------------------
- */
+/* --- create ------------------------------------------------------------------------------ */
 
 static enum err_code
 commit_create(struct change *c, struct db *db, struct err *reterr)
@@ -152,8 +151,7 @@ keys_create(struct request *req)
 	http_body_whole(req->x, LIMIT_ADMIN_BODY_BYTES, on_create_body, req);
 }
 
-/* --- delete ------------------------------------------------------------------------------------
- */
+/* --- delete ------------------------------------------------------------------------------ */
 
 static enum err_code
 commit_delete(struct change *c, struct db *db, struct err *reterr)
@@ -191,8 +189,7 @@ keys_delete(struct request *req)
 	change_start(req, &kc->change);
 }
 
-/* --- read --------------------------------------------------------------------------------------
- */
+/* --- read -------------------------------------------------------------------------------- */
 
 static enum err_code
 read_all(struct reading *r, struct db *db, struct arena *a, struct err *reterr)

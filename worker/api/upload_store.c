@@ -8,8 +8,7 @@
 
 static void pump(struct upload_store *s);
 
-/* --- io thread ---------------------------------------------------------------------------------
- */
+/* --- io thread --------------------------------------------------------------------------- */
 
 static enum err_code
 run_write(struct work *w, void *context, struct err *reterr)
@@ -39,8 +38,7 @@ run_drop(struct work *w, void *context, struct err *reterr)
 	return ERR_OK;
 }
 
-/* --- loop --------------------------------------------------------------------------------------
- */
+/* --- loop -------------------------------------------------------------------------------- */
 
 static void
 on_dropped(struct work *w, const struct err *err)
