@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "builder/build.h"
-#include "conf/validate.h"
 #include "storage/sql/store_key.h"
 #include "storage/sql/store_user.h"
 #include "storage/sql/store_workspace.h"
@@ -76,7 +75,7 @@ wanted_row(struct build *b, const struct conf_key_entry *k)
 	    .user_id = k->user_id.ptr != NULL ? k->user_id : STR(STORE_USER_DEFAULT),
 	    .workspace_id = workspace,
 	    .allowed_models_json = models_json(b, k),
-	    .metadata_json = STR(KEY_DECLARED_METADATA),
+	    .metadata_json = STR(STORE_KEY_DECLARED),
 	    .is_active = k->active,
 	    .created_at_s = clock_wall_s(),
 	    .expires_at_s = k->expires_at_s};
@@ -160,7 +159,7 @@ static enum err_code
 on_key(const struct store_key *row, void *arg, struct err *reterr)
 {
 	struct stale *s = arg;
-	if (!str_eq(row->metadata_json, STR(KEY_DECLARED_METADATA)) ||
+	if (!str_eq(row->metadata_json, STR(STORE_KEY_DECLARED)) ||
 	    is_declared(s->b->conf, row->id))
 		return ERR_OK;
 	if (s->count == s->cap) {

@@ -20,9 +20,6 @@
 #define POLICY_TOOL_BASH      2u
 #define POLICY_TOOL_EDITOR    4u
 #define POLICY_TOOLS_ALL      7u
-/* Metadata of an API key that otari.conf declares: read-only for the API, and gone from the
- * database once it is gone from the file. */
-#define KEY_DECLARED_METADATA "{\"declared\":\"otari.conf\"}"
 
 /* auto, otari, provider in any case, white space around allowed. false: anything else, "" too. */
 bool validate_executor(struct str s, enum snap_executor *ret);
