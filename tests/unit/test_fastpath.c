@@ -58,6 +58,14 @@ Test(fastpath, what_is_unsure_leaves_it)
 	    {"{\"model\":\"m\"}", WIRE_CHAT, false},
 	    {"{\"model\":\"m\"," M ",\"stream\":\"yes\"}", WIRE_CHAT, false},
 	    {"[]", WIRE_CHAT, false},
+	    {"{\"model\":\"m\",\"input\":\"hi\",\"store\":false}", WIRE_RESPONSES, true},
+	    {"{\"model\":\"m\",\"input\":\"hi\"}", WIRE_RESPONSES, false},
+	    {"{\"model\":\"m\",\"input\":\"hi\",\"store\":true}", WIRE_RESPONSES, false},
+	    {"{\"model\":\"m\",\"input\":[],\"store\":false,\"previous_response_id\":\"r\"}",
+		WIRE_RESPONSES, false},
+	    {"{\"model\":\"m\",\"input\":[{\"type\":\"item_reference\",\"id\":\"x\"}],"
+	     "\"store\":false}",
+		WIRE_RESPONSES, false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct arena *a = arena_new(1 << 20);
@@ -162,6 +170,20 @@ Test(fastpath, the_tap_reads_usage_and_drops_what_nobody_asked_for)
 	    WIRE_MESSAGES, "al", true, 7, 9);
 }
 
+Test(fastpath, the_tap_reads_responses_events_too)
+{
+	pass(
+	    "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"model\":"
+	    "\"g\",\"usage\":null}}\n\n"
+	    "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{"
+	    "\"model\":\"g\",\"usage\":{\"input_tokens\":6,\"output_tokens\":2}}}\n\n",
+	    "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"model\":"
+	    "\"al\",\"usage\":null}}\n\n"
+	    "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{"
+	    "\"model\":\"al\",\"usage\":{\"input_tokens\":6,\"output_tokens\":2}}}\n\n",
+	    WIRE_RESPONSES, "al", true, 6, 2);
+}
+
 Test(fastpath, a_whole_answer_keeps_its_bytes_but_for_the_alias)
 {
 	struct tap t;
@@ -171,9 +193,9 @@ Test(fastpath, a_whole_answer_keeps_its_bytes_but_for_the_alias)
 	    STR("{\"model\": \"gpt\", "
 		"\"n\":1e400,\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}"),
 	    &out);
-	cr_assert_str_eq(
-	    out.ptr, "{\"model\": \"fast\", "
-		     "\"n\":1e400,\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}");
+	cr_assert_str_eq(out.ptr,
+	    "{\"model\": \"fast\", "
+	    "\"n\":1e400,\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}");
 	cr_assert_eq(t.usage.output, 2);
 	buf_done(&out);
 	tap_done(&t);

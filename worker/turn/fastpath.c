@@ -24,8 +24,8 @@ hides_ascii(struct str body)
 static bool
 mentions_ours(struct str body)
 {
-	static const struct str words[] = {
-	    STR_INIT("otari_"), STR_INIT("\"file_id\""), STR_INIT("container_upload")};
+	static const struct str words[] = {STR_INIT("otari_"), STR_INIT("\"file_id\""),
+	    STR_INIT("\"file_ids\""), STR_INIT("container_upload"), STR_INIT("item_reference")};
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_find(body, words[i]) != SIZE_MAX)
 			return true;
@@ -52,19 +52,37 @@ tools_fit(struct jval tools)
 	return true;
 }
 
-bool
-fastpath_fits(struct jval root, struct str body, enum wire wire, struct fastpath *ret)
+/* Responses: an answer that is to be kept, or that goes on from a kept one, is ours to serve. */
+static bool
+members_fit(struct jval root, enum wire wire)
 {
-	static const char *const deciding[] = {
-	    "model", "stream", "stream_options", "tools", "messages", "thread", NULL};
-	if (wire == WIRE_RESPONSES || !jv_is(root, JT_OBJECT) ||
-	    !jv_is(jv_get(root, "model"), JT_STRING) ||
-	    !jv_is(jv_get(root, "messages"), JT_ARRAY) || jv_unique(root, deciding, NULL) != ERR_OK)
-		return false;
 	for (size_t i = 0; i < ARRAY_LEN(gateway_members); i++)
 		if (jv_type(jv_get(root, gateway_members[i])) != JT_ABSENT)
 			return false;
-	if (wire == WIRE_MESSAGES && jv_present(jv_get(root, "thread")))
+	switch (wire) {
+	case WIRE_CHAT:
+		return jv_is(jv_get(root, "messages"), JT_ARRAY);
+	case WIRE_MESSAGES:
+		return jv_is(jv_get(root, "messages"), JT_ARRAY) &&
+		       !jv_present(jv_get(root, "thread"));
+	case WIRE_RESPONSES:
+		return jv_is(jv_get(root, "store"), JT_FALSE) &&
+		       !jv_present(jv_get(root, "previous_response_id")) &&
+		       !jv_present(jv_get(root, "conversation")) &&
+		       !jv_present(jv_get(root, "background")) &&
+		       (jv_is(jv_get(root, "input"), JT_ARRAY) ||
+			   jv_is(jv_get(root, "input"), JT_STRING));
+	}
+	return false;
+}
+
+bool
+fastpath_fits(struct jval root, struct str body, enum wire wire, struct fastpath *ret)
+{
+	static const char *const deciding[] = {"model", "stream", "stream_options", "tools",
+	    "messages", "input", "store", "thread", NULL};
+	if (!jv_is(root, JT_OBJECT) || !jv_is(jv_get(root, "model"), JT_STRING) ||
+	    !members_fit(root, wire) || jv_unique(root, deciding, NULL) != ERR_OK)
 		return false;
 	struct jval stream = jv_get(root, "stream");
 	struct jval options = jv_get(root, "stream_options");

@@ -48,6 +48,30 @@ show_alias(struct tap *t, struct str json, struct jval model, struct buf *out)
 	buf_add(out, str_from(json, at + jv_raw(model).len));
 }
 
+/* Where a wire keeps model and usage of an answer: in the event itself or in the object that it
+ * carries. */
+static struct jval
+holder_of(const struct tap *t, struct jval root)
+{
+	static const char *const carried[] = {
+	    [WIRE_CHAT] = "", [WIRE_MESSAGES] = "message", [WIRE_RESPONSES] = "response"};
+	struct jval inner = jv_get(root, carried[t->wire]);
+	return jv_is(inner, JT_OBJECT) ? inner : root;
+}
+
+static void
+note_end(struct tap *t, struct jval root)
+{
+	static const char *const ends[] = {
+	    "message_stop", "response.completed", "response.incomplete", "response.failed"};
+	struct jval type = jv_get(root, "type");
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		t->has_end |= jv_str_is(type, ends[i]);
+	if (jv_present(jv_get(root, "error")) || jv_str_is(type, "error") ||
+	    jv_str_is(type, "response.failed"))
+		t->has_error = true;
+}
+
 /* One event's JSON. False: drop the event. When *ret_model is present the alias goes in its place.
  */
 static bool
@@ -57,18 +81,13 @@ look(struct tap *t, struct str json, struct jval *ret_model)
 	*ret_model = JV_ABSENT;
 	if (jdoc_parse(t->scratch, json, &root, NULL) != ERR_OK)
 		return true;
-	struct jval holder = root;
-	if (t->wire == WIRE_MESSAGES && jv_is(jv_get(root, "message"), JT_OBJECT))
-		holder = jv_get(root, "message");
+	struct jval holder = holder_of(t, root);
 	if (jv_is(jv_get(holder, "model"), JT_STRING))
 		*ret_model = jv_get(holder, "model");
 	struct jval usage = jv_get(holder, "usage");
 	if (jv_is(usage, JT_OBJECT))
 		note_usage(t, usage);
-	if (jv_present(jv_get(root, "error")) || jv_str_is(jv_get(root, "type"), "error"))
-		t->has_error = true;
-	if (jv_str_is(jv_get(root, "type"), "message_stop"))
-		t->has_end = true;
+	note_end(t, root);
 	bool is_usage_chunk = t->wire == WIRE_CHAT && jv_is(usage, JT_OBJECT) &&
 			      jv_is(jv_get(root, "choices"), JT_ARRAY) &&
 			      jv_count(jv_get(root, "choices")) == 0;
