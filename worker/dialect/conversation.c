@@ -50,6 +50,15 @@ conversation_drop(struct conversation *c, struct str what)
 	*end = d;
 }
 
+bool
+conversation_includes(const struct conversation *c, const char *what)
+{
+	for (size_t i = 0; i < c->include_count; i++)
+		if (str_eq(c->include[i], str_c(what)))
+			return true;
+	return false;
+}
+
 const char *
 wire_name(enum wire w)
 {

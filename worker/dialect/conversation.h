@@ -71,7 +71,8 @@ struct message {
 			      removed */
 	struct str raw;    /* whole message as sent when no part of it was changed, else STR_NULL */
 	enum wire raw_wire;
-	struct str name; /* Chat's participant name */
+	struct str name;      /* Chat's participant name */
+	bool is_instructions; /* Responses' top-level text: no item of the input */
 };
 
 enum tool_kind {
@@ -93,6 +94,8 @@ struct tool {
 	struct str purpose_hint;     /* gateway-only member, or empty */
 	struct str *container_files; /* code_interpreter: tools[].container.file_ids */
 	size_t container_file_count;
+	bool is_in_input; /* Responses' additional_tools item declares it: its own wire has it there
+			   */
 };
 
 enum choice_kind {
@@ -153,6 +156,15 @@ struct conversation {
 	struct str metadata_raw, service_tier_raw;
 	struct field *extra, *extra_tail; /* in the order sent */
 	struct dropped *dropped;
+	/* Responses only; what a response object repeats as it was sent */
+	int store; /* -1 not said, 0, 1; 0 for other wires */
+	/* Written to a Responses provider while it is set; refused by the others. Whoever put the
+	 * stored items in front of the input clears it. */
+	struct str previous_response_id;
+	struct str *include; /* "reasoning.encrypted_content", … */
+	size_t include_count;
+	struct str include_raw, instructions_raw, text_raw, reasoning_raw;
+	struct str reasoning_summary, verbosity; /* empty: not said */
 	/* gateway-only members, never forwarded */
 	uint32_t max_tool_iterations; /* 0: not said */
 	struct str tools_header, session_label;
@@ -162,6 +174,8 @@ struct conversation {
 struct message *conversation_add(struct conversation *c, enum message_role role);
 struct part *message_add(struct conversation *c, struct message *m, enum part_kind kind);
 void conversation_drop(struct conversation *c, struct str what); /* each name once */
+/* Did the client ask for this by `include`? */
+bool conversation_includes(const struct conversation *c, const char *what);
 const char *wire_name(enum wire w); /* "chat", "messages", "responses" */
 
 #endif

@@ -180,6 +180,15 @@ read_tool_result(
 }
 
 static enum err_code
+read_redacted(struct messages_reader *r, struct jval b, struct part *p, struct err *reterr)
+{
+	enum err_code e = read_str(r->conv->arena, b, "data", REQUIRED, &p->encrypted, reterr);
+	if (e == ERR_OK && origin_restore(p, p->encrypted))
+		r->folded = true;
+	return e;
+}
+
+static enum err_code
 read_thinking(struct messages_reader *r, struct jval b, struct part *p, struct err *reterr)
 {
 	struct arena *a = r->conv->arena;
@@ -188,14 +197,8 @@ read_thinking(struct messages_reader *r, struct jval b, struct part *p, struct e
 		e = read_str(a, b, "signature", OPTIONAL, &p->signature, reterr);
 	if (e != ERR_OK)
 		return e;
-	struct str member;
-	if (origin_of_signature(p->signature, &member)) { /* a Chat server's, shown by us */
-		p->raw = STR_NULL;
-		p->raw_wire = WIRE_CHAT;
-		p->name = member;
-		p->signature = STR_NULL;
+	if (origin_restore(p, p->signature)) /* another wire's, shown by us */
 		r->folded = true;
-	}
 	return ERR_OK;
 }
 
@@ -249,9 +252,8 @@ fill_part(struct messages_reader *r, struct jval b, struct str type, unsigned de
 	case PART_RESULT:
 		return read_tool_result(r, b, depth, p, reterr);
 	case PART_REASONING:
-		return str_eq(type, STR("thinking"))
-			   ? read_thinking(r, b, p, reterr)
-			   : read_str(a, b, "data", REQUIRED, &p->encrypted, reterr);
+		return str_eq(type, STR("thinking")) ? read_thinking(r, b, p, reterr)
+						     : read_redacted(r, b, p, reterr);
 	case PART_AUDIO:
 	case PART_REFUSAL:
 	case PART_OPAQUE:
