@@ -25,6 +25,7 @@ static const struct msg_info table[MSG_TYPE_MAX] = {
     [MSG_LISTEN] = {"listen", M, 64, 1},
     [MSG_SPAWNER] = {"spawner", M, 64, 1},
     [MSG_DRAIN] = {"drain", M, 64, 0},
+    [MSG_RECYCLE] = {"recycle", W, 0, 0},
     [MSG_LEAVING] = {"leaving", W, 0, 0},
     [MSG_REOPEN] = {"reopen", M, 0, 1},
     [MSG_BUILD] = {"build", M, 2 * TEXT + 256, 0},

@@ -22,6 +22,7 @@ enum msg_type {
 	MSG_LISTEN,    /* master → worker: one more listening socket to serve (1 fd) */
 	MSG_SPAWNER,   /* master → worker: its socket to a new spawner (1 fd) */
 	MSG_DRAIN,     /* master → child: finish and exit */
+	MSG_RECYCLE,   /* worker → master: only a fresh process takes a changed setting over */
 	MSG_LEAVING, /* worker → master: it drains (for a reason of its own too): fill its seat */
 	MSG_REOPEN,  /* master → child: new log fd (1 fd) */
 	MSG_BUILD,   /* master → builder: what to build, generation to give it */

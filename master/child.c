@@ -60,7 +60,7 @@ child_drain(struct child *c, int64_t deadline_ms)
 	if (!child_state_is_wanted(c->state))
 		return;
 	child_set_state(c, CHILD_DRAINING, deadline_ms);
-	publish_leave(&c->m->publish, c->key);
+	publish_retire(&c->m->publish, c->key);
 	if (c->chan != NULL)
 		chan_send(c->chan, MSG_DRAIN, 0, STR_NULL, NULL, 0);
 }

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ipc/fds.h"
@@ -33,6 +34,7 @@ struct child {
 	struct chan *chan;         /* NULL: spawner, or closed */
 	struct link *spawner_link; /* spawner: our end; owned by link.c */
 	enum child_state state;
+	bool wants_successor; /* a setting changed that it cannot take over */
 	int64_t started_ms, ready_ms;
 	int64_t deadline_ms; /* of the state it is in; past it: SIGKILL. 0: none */
 };

@@ -28,11 +28,13 @@ on_ready(struct child *c)
 	if (c->state != CHILD_STARTING)
 		return;
 	child_set_state(c, CHILD_READY, 0);
+	if (c->seat != NULL)
+		seat_child_ready(c->seat, c);
 	master_step(c->m);
 }
 
-/* It drains without being told: by a signal, or because a setting needs a fresh process. Its
- * successor serves the same socket at once. */
+/* It drains without being told, by a signal of its own. Its successor serves the same socket at
+ * once. */
 static void
 on_leaving(struct child *c)
 {
@@ -41,7 +43,8 @@ on_leaving(struct child *c)
 	if (!child_state_is_wanted(c->state) || s == NULL || s->child != c)
 		return;
 	child_drain(c, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
-	seat_leave(s);
+	s->child = s->next; /* one that is on its way already */
+	s->next = NULL;
 	seat_fill(s);
 }
 
@@ -89,6 +92,10 @@ handle(struct child *c, struct msg *m, struct err *reterr)
 		return reload_on_file_wanted(c, m, reterr);
 	case MSG_BUILT:
 		return reload_on_built(c, m, reterr);
+	case MSG_RECYCLE:
+		c->wants_successor = true;
+		seat_recycle(c);
+		return ERR_OK;
 	case MSG_LEAVING:
 		on_leaving(c);
 		return ERR_OK;

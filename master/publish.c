@@ -159,6 +159,16 @@ publish_ack(struct publish *p, uint64_t who, uint64_t generation)
 }
 
 void
+publish_retire(struct publish *p, uint64_t who)
+{
+	struct publish_target *t = find_target(p, who);
+	if (t == NULL)
+		return;
+	*t = p->targets[--p->target_count];
+	answer_in_force(p);
+}
+
+void
 publish_leave(struct publish *p, uint64_t who)
 {
 	for (size_t i = 0; i < p->waiter_count;) {
@@ -167,11 +177,7 @@ publish_leave(struct publish *p, uint64_t who)
 		else
 			i++;
 	}
-	struct publish_target *t = find_target(p, who);
-	if (t == NULL)
-		return;
-	*t = p->targets[--p->target_count];
-	answer_in_force(p);
+	publish_retire(p, who);
 }
 
 void

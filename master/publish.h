@@ -66,7 +66,9 @@ void publish_built(struct publish *p, bool ok, const char *error, int64_t now_ms
 /* who has been sent everything up to the newest generation and will acknowledge. */
 void publish_join(struct publish *p, uint64_t who);
 void publish_ack(struct publish *p, uint64_t who, uint64_t generation);
-/* Not a target any more; what it waited for itself is forgotten. */
+/* Not a target any more, but what it waits for itself is still answered. */
+void publish_retire(struct publish *p, uint64_t who);
+/* It is gone: no target, no waiter. */
 void publish_leave(struct publish *p, uint64_t who);
 /* Late waiters and builds to be tried again. */
 void publish_tick(struct publish *p, int64_t now_ms);

@@ -62,31 +62,32 @@ inherit_sockets(struct master *m, struct child *c)
 			dispatch_send_listener(c, m->workers[i].listen_fd);
 }
 
-static bool
+/* NULL: it could not be started; that was logged. */
+static struct child *
 start_child(struct seat *s)
 {
 	struct master *m = s->m;
 	struct err e = {0};
 	struct child *c;
 	int ctl;
+	s->starts++;
 	struct spawn_fd fds[3] = {{s->listen_fd, FD_LISTEN}, {m->admin_fd, FD_ADMIN}};
 	size_t n = s->role == ROLE_WORKER ? 2 : 0;
 	if (spawn_role(m, s->role, s->number, fds, n, &c, &ctl, &e) != ERR_OK) {
 		log_error("cannot start a child", LOG_C("role", role_name(s->role)), LOG_ERR(&e));
-		return false;
+		return NULL;
 	}
 	c->seat = s;
-	s->child = c;
 	if (dispatch_attach(c, ctl, &e) != ERR_OK) {
 		child_kill(c, e.msg);
-		return true; /* its end is handled like any other */
+		return c; /* its end is handled like any other */
 	}
 	if (s->role == ROLE_WORKER)
 		link_send_socket(m, c);
 	snapshots_send_all(m, c);
 	if (s->role == ROLE_WORKER && s->number == 1)
 		inherit_sockets(m, c);
-	return true;
+	return c;
 }
 
 void
@@ -95,16 +96,48 @@ seat_fill(struct seat *s)
 	if (!s->is_wanted || s->child != NULL || master_is_stopping(s->m))
 		return;
 	(void)event_del(s->respawn);
-	s->starts++;
-	bool ok = s->role == ROLE_SPAWNER ? link_start_spawner(s->m) : start_child(s);
-	if (!ok)
+	if (s->role == ROLE_SPAWNER) {
+		s->starts++;
+		(void)link_start_spawner(s->m);
+	} else {
+		s->child = start_child(s);
+	}
+	if (s->child == NULL)
 		fill_later(s, backoff_next(&s->backoff, false, 0));
+}
+
+void
+seat_recycle(struct child *c)
+{
+	struct seat *s = c->seat;
+	if (s == NULL || s->child != c || s->next != NULL || !s->is_wanted ||
+	    c->state != CHILD_READY || master_is_stopping(s->m))
+		return;
+	s->next = start_child(s);
+}
+
+void
+seat_child_ready(struct seat *s, struct child *c)
+{
+	struct master *m = s->m;
+	if (s->next == c) {
+		struct child *old = s->child;
+		s->child = c;
+		s->next = NULL;
+		if (old != NULL)
+			child_drain(
+			    old, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
+	}
+	/* Settings changed again while it started. */
+	if (c->wants_successor)
+		seat_recycle(c);
 }
 
 void
 seat_leave(struct seat *s)
 {
 	s->child = NULL;
+	s->next = NULL;
 }
 
 /* Says how it ended; an end nobody asked for is worth a person's look. */
@@ -125,18 +158,28 @@ seat_child_ended(struct seat *s, struct child *c, int status)
 {
 	struct master *m = s->m;
 	bool is_current = s->child == c;
+	bool is_next = s->next == c;
 	bool was_asked = c->state == CHILD_DRAINING || master_is_stopping(m) || !is_current;
 	bool was_ready = c->ready_ms != 0;
-	if (is_current)
-		s->child = NULL;
+	if (is_next)
+		s->next = NULL;
+	if (is_current) {
+		s->child = s->next;
+		s->next = NULL;
+	}
 	bool give_up = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DO_NOT_RESPAWN;
-	bool again = is_current && s->is_wanted && !give_up && !master_is_stopping(m);
+	bool again =
+	    is_current && s->child == NULL && s->is_wanted && !give_up && !master_is_stopping(m);
 	uint32_t delay = 0;
 	if (again)
 		delay = was_asked ? 0
 				  : backoff_next(&s->backoff, was_ready,
 					was_ready ? clock_mono_ms() - c->ready_ms : 0);
 	log_end(c, status, was_asked, delay);
+	if (is_next && !was_asked)
+		log_error("a worker's successor does not start, the old one goes on with the old "
+			  "settings",
+		    LOG_INT("worker", s->number));
 	if (m->phase == MASTER_START && s->backoff.failures >= START_FAILURES_MAX) {
 		master_fail(m, 1, "a child does not start; its reason is in the log");
 		return;

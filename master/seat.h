@@ -23,6 +23,7 @@ struct seat {
 	bool is_wanted;
 	int listen_fd;         /* worker; -1: none */
 	struct child *child;   /* starting or ready; NULL: empty */
+	struct child *next;    /* starting; takes the place of child when it is ready */
 	struct event *respawn; /* pending while the delay runs */
 	struct backoff backoff;
 	uint64_t starts;
@@ -31,6 +32,10 @@ struct seat {
 void seat_init(struct seat *s, struct master *m, enum role role, uint32_t number);
 void seat_done(struct seat *s);
 void seat_fill(struct seat *s); /* now; errors are logged and tried again */
+/* c, in its seat, serves until a successor is ready; when none becomes ready it goes on. */
+void seat_recycle(struct child *c);
+/* c said READY. */
+void seat_child_ready(struct seat *s, struct child *c);
 /* Its child (any state but GONE until now) was reaped. */
 void seat_child_ended(struct seat *s, struct child *c, int wait_status);
 /* Its child is no longer to be counted on: the seat is free for the next one at once. */

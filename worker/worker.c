@@ -129,8 +129,8 @@ drain(struct worker *w)
 	parts_drain(w->parts, on_drained, w);
 }
 
-/* Settings are taken over in place; a few need a new process, which starts while this one drains.
- */
+/* Settings are taken over in place; a few need a new process. The master starts it and lets this
+ * one drain when it is ready. */
 static enum err_code
 on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
 {
@@ -146,7 +146,7 @@ on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
 	if (m->type == MSG_POLICY)
 		parts_reconfigure(w->parts);
 	if (needs_successor)
-		drain(w);
+		chan_send(w->role.ctl, MSG_RECYCLE, 0, STR_NULL, NULL, 0);
 	return ERR_OK;
 }
 
@@ -174,6 +174,7 @@ handle(struct worker *w, struct msg *m, struct err *reterr)
 	case MSG_PUBLISH:
 	case MSG_REOPEN:
 	case MSG_LEAVING:
+	case MSG_RECYCLE:
 	case MSG_BUILD:
 	case MSG_BUILT:
 	case MSG_FILE_WANTED:

@@ -113,6 +113,19 @@ Test(publish, does_not_wait_for_the_dead_and_the_draining)
 	publish_done(&w.p);
 }
 
+Test(publish, who_drains_is_not_waited_for_but_gets_its_answer)
+{
+	struct world w;
+	start(&w);
+	publish_ask(&w.p, 1, 8, PUBLISH_DO_KEYS, 1000);
+	publish_retire(&w.p, 1);
+	built(&w);
+	publish_ack(&w.p, 2, 1);
+	cr_assert_eq(w.in_force, 1);
+	cr_assert_eq(w.last_id, 8);
+	publish_done(&w.p);
+}
+
 Test(publish, a_newcomer_is_waited_for)
 {
 	struct world w;
