@@ -15,7 +15,8 @@
 #include "tests/unit/dialectfix.h"
 
 struct tally {
-	unsigned files, failed_answers, calls;
+	unsigned files, answers, failed_answers, calls;
+	size_t text_bytes;
 };
 
 static bool
@@ -64,10 +65,53 @@ send_back(struct arena *a, enum wire w, struct str whole, const char *file)
 	}
 }
 
+/* All text that a recording shows, read without the dialects. */
+static struct str
+naive_text(struct arena *a, enum wire w, struct str lines)
+{
+	struct buf b = BUF_INIT(16u << 20);
+	struct str line;
+	while (str_split(&lines, '\n', &line)) {
+		struct jval v;
+		if (jdoc_parse(a, line, &v, NULL) != ERR_OK)
+			continue;
+		struct jval d = w == WIRE_CHAT ? jv_get(jv_at(jv_get(v, "choices"), 0), "delta")
+					       : jv_get(v, "delta");
+		struct jval content = jv_get(d, w == WIRE_CHAT ? "content" : "text");
+		buf_add(&b, jv_str(a, content));
+		struct jiter it = {0};
+		while (jv_is(content, JT_ARRAY) && jv_next(content, &it))
+			buf_add(&b, jv_str(a, jv_get(it.value, "text")));
+	}
+	struct str s = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return s;
+}
+
+/* All text of an answer that a client accumulated. */
+static struct str
+shown_text(struct arena *a, enum wire w, struct str answer)
+{
+	struct buf b = BUF_INIT(16u << 20);
+	struct jval v;
+	struct jiter it = {0};
+	cr_assert_eq(jdoc_parse(a, answer, &v, NULL), ERR_OK);
+	struct jval message = jv_get(jv_at(jv_get(v, "choices"), 0), "message");
+	if (w == WIRE_CHAT)
+		buf_add(&b, jv_str(a, jv_get(message, "content")));
+	while (jv_next(jv_get(v, "content"), &it))
+		if (jv_str_is(jv_get(it.value, "type"), "text"))
+			buf_add(&b, jv_str(a, jv_get(it.value, "text")));
+	struct str s = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return s;
+}
+
 static void
 check_answer(enum wire from, struct str in, bool stream, const char *file, struct tally *tally)
 {
 	struct arena *a = arena_new(256u << 20);
+	struct str text = stream ? naive_text(a, from, in) : STR_NULL;
 	if (stream)
 		in = fix_frames(a, from, in);
 	for (int to = 0; to < 2; to++) {
@@ -89,6 +133,10 @@ check_answer(enum wire from, struct str in, bool stream, const char *file, struc
 		struct str acc = fix_accumulate(a, way.to, streamed.bytes);
 		cr_expect(fix_json_eq(acc, whole.bytes), "%s to %s:\n%.*s\n%.*s", file,
 		    wire_name(way.to), STR_FMT(acc), STR_FMT(whole.bytes));
+		struct str shown = shown_text(a, way.to, whole.bytes);
+		cr_expect(!stream || str_eq(shown, text), "%s to %s says\n%.*s\nnot\n%.*s", file,
+		    wire_name(way.to), STR_FMT(shown), STR_FMT(text));
+		tally->text_bytes += to ? shown.len : 0;
 		send_back(a, way.to, whole.bytes, file);
 	}
 	arena_free(&a);
@@ -108,7 +156,15 @@ check_file(const char *service, const char *path, const char *name, struct tally
 	if (str_eq(str_c(service), STR("azure")))
 		return;
 	cr_assert_eq(fd_read_file(path, 16u << 20, &bytes, &len, NULL), ERR_OK, "%s", path);
-	check_answer(from, str_n(bytes, len), stream, name, tally);
+	struct str rest = str_n(bytes, len);
+	while (str_trim(rest).len > 0) { /* some recordings hold several answers */
+		size_t stop = stream ? str_find(rest, STR("{\"type\":\"message_stop\"")) : SIZE_MAX;
+		size_t nl = stop != SIZE_MAX ? str_chr(str_from(rest, stop), '\n') : SIZE_MAX;
+		size_t end = nl != SIZE_MAX ? stop + nl + 1 : rest.len;
+		check_answer(from, str_sub(rest, 0, end), stream, name, tally);
+		tally->answers++;
+		rest = str_from(rest, end);
+	}
 	tally->files++;
 	mem_free(bytes);
 }
@@ -142,7 +198,8 @@ Test(dialect_recorded, every_recorded_answer_reaches_every_client, .timeout = 12
 		if (e->d_name[0] != '.')
 			check_service(root, e->d_name, &tally);
 	closedir(d);
-	printf("recorded answers: %u files, %u of them errors, %u tool calls\n", tally.files,
-	    tally.failed_answers, tally.calls);
+	printf(
+	    "recorded: %u files, %u answers, %u of them errors, %u tool calls, %zu bytes of text\n",
+	    tally.files, tally.answers, tally.failed_answers, tally.calls, tally.text_bytes);
 	cr_expect(tally.files > 0);
 }
