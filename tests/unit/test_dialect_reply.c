@@ -441,3 +441,53 @@ Test(dialect_reply, a_collected_round_is_replayed, .timeout = 10)
 	buf_done(&out);
 	arena_free(&a);
 }
+
+static bool
+pass_on(void *arg, const struct turn_event *ev)
+{
+	struct rig *g = arg;
+	g->d->reply_event(g->r, ev);
+	return true;
+}
+
+/* Every allocation fails once: an error or a cut answer, never a crash. */
+Test(dialect_reply, memory_may_end_anywhere, .timeout = 60)
+{
+	static const char request[] = "{\"model\":\"m\",\"max_tokens\":5,\"system\":\"s\",\"stop_"
+				      "sequences\":[\"a\"],\"tools\":[{\"name\":\"f\","
+				      "\"input_schema\":{}}],\"messages\":[{\"role\":\"user\","
+				      "\"content\":[{\"type\":\"text\",\"text\":\"\\u0041\"},"
+				      "{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":"
+				      "[{\"type\":\"image\",\"source\":{\"type\":\"url\","
+				      "\"url\":\"u\"}}]}]}]}";
+	static const char answer[] =
+	    "{\"id\":\"c1\",\"model\":\"mm\",\"choices\":[{\"index\":0,\"message\":{\"content\":"
+	    "\"T\","
+	    "\"reasoning_content\":\"R\",\"tool_calls\":[{\"id\":\"a\",\"function\":{\"name\":"
+	    "\"f\",\"arguments\":"
+	    "\"{}\"}}]},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":7}}";
+	for (size_t cap = 0; cap < 16384; cap += 96) {
+		for (int i = 0; i < 4; i++) {
+			struct rig g = {
+			    .a = arena_new(cap), .d = i & 1 ? &dialect_messages : &dialect_chat};
+			struct buf body = BUF_INIT(1u << 16);
+			struct jval root;
+			struct conversation *c = NULL;
+			struct err e;
+			struct reply_options ro = {.stream = i & 2, .fallback_id = "1"};
+			struct encode_options eo = {.model = STR("m")};
+			buf_init(&g.out, 1u << 20);
+			if (jdoc_parse(g.a, str_c(request), &root, &e) == ERR_OK &&
+			    dialect_messages.decode(g.a, str_c(request), root, &c, &e) == ERR_OK)
+				(void)!g.d->encode(c, &eo, &body, &e);
+			g.r = g.d->reply_new(g.a, &ro, &g.out);
+			struct events *ev = dialect_chat.events_new(g.a, pass_on, &g);
+			enum err_code rc = dialect_chat.events_whole(ev, str_c(answer), &e);
+			if (rc == ERR_OK)
+				rc = dialect_chat.events_end(ev, &e);
+			g.d->reply_ping(g.r);
+			buf_done(&body);
+			rig_done(&g);
+		}
+	}
+}

@@ -284,6 +284,8 @@ read_chunk(struct chat_events *ce, struct jval v, const char *member, struct err
 enum err_code
 chat_events_sse(struct events *e, struct str name, struct str data, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct chat_events *ce = self(e);
 	struct jval v;
 	(void)name;
@@ -300,6 +302,8 @@ chat_events_sse(struct events *e, struct str name, struct str data, struct err *
 enum err_code
 chat_events_whole(struct events *e, struct str body, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct chat_events *ce = self(e);
 	struct jval v;
 	enum err_code code = events_parse(e, body, &v, reterr);
@@ -332,9 +336,10 @@ reason_of(const struct chat_choice *c)
 enum err_code
 chat_events_end(struct events *e, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct chat_events *ce = self(e);
 	bool complete = ce->queue.choices != NULL;
-	(void)reterr;
 	if (e->over)
 		return ERR_OK;
 	chat_queue_pump(&ce->queue, true);

@@ -39,18 +39,16 @@ choice_of(struct chat_reply *c, uint32_t number)
 	struct chat_answer *n = ARENA_NEW(c->base.arena, struct chat_answer);
 	if (n == NULL)
 		return NULL;
-	n->number = number;
-	n->next = *at;
-	*at = n;
-	if (c->base.opt.stream)
-		return n;
 	struct buf **bufs[] = {
 	    &n->content, &n->reasoning, &n->refusal, &n->tool_calls, &n->annotations};
-	for (size_t i = 0; i < ARRAY_LEN(bufs); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(bufs) && !c->base.opt.stream; i++) {
 		*bufs[i] = reply_buf(c->base.arena);
 		if (*bufs[i] == NULL)
 			return NULL;
 	}
+	n->number = number;
+	n->next = *at;
+	*at = n;
 	return n;
 }
 
@@ -191,7 +189,7 @@ void
 chat_reply_event(struct reply *r, const struct turn_event *ev)
 {
 	struct chat_reply *c = self(r);
-	if (r->over)
+	if (r == NULL || r->over)
 		return;
 	if (ev->type != TURN_START && ev->type != TURN_ERROR && ev->type != TURN_PING)
 		need_start(c);
@@ -249,6 +247,6 @@ chat_reply_code(struct reply *r, const struct code_record *rec)
 void
 chat_reply_ping(struct reply *r)
 {
-	if (r->opt.stream && !r->over)
+	if (r != NULL && r->opt.stream && !r->over)
 		buf_add(r->out, STR(": ping\n\n"));
 }

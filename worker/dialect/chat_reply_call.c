@@ -104,8 +104,9 @@ chat_call_delta(struct chat_reply *c, struct chat_answer *ch, const struct turn_
 	if (ev->field != DELTA_TEXT)
 		return;
 	if (!c->base.opt.stream || c->custom || !c->args_begun) {
-		buf_add(c->arguments, ev->text);
-		struct str so_far = arguments_begin(buf_str(c->arguments));
+		bool first = c->arguments->len == 0;
+		buf_add(c->arguments, first ? arguments_begin(ev->text) : ev->text);
+		struct str so_far = buf_str(c->arguments);
 		if (!c->base.opt.stream || c->custom || so_far.len == 0 ||
 		    (so_far.ptr[0] == 'n' && so_far.len <= 4))
 			return; /* blank and null are settled at the end */
@@ -131,8 +132,7 @@ custom_input(struct chat_reply *c)
 void
 chat_call_stop(struct chat_reply *c, struct chat_answer *ch)
 {
-	struct str arguments =
-	    c->custom ? custom_input(c) : arguments_text(arguments_begin(buf_str(c->arguments)));
+	struct str arguments = c->custom ? custom_input(c) : arguments_text(buf_str(c->arguments));
 	if (c->base.opt.stream) {
 		if (c->custom)
 			stream_call_head(c, ch, arguments);

@@ -65,6 +65,8 @@ struct dialect {
 	 * conv->dropped. */
 	enum err_code (*encode)(struct conversation *conv, const struct encode_options *opt,
 	    struct buf *out, struct err *reterr);
+	/* events_new and reply_new give NULL when the arena is over its cap; every other call takes
+	 * that NULL: readers fail with ERR_NOMEM, writers write nothing. */
 	struct events *(*events_new)(struct arena *a, turn_on_event *on_event, void *arg);
 	/* One SSE event of a streamed answer. ERR_PROTO: not what the wire allows. */
 	enum err_code (*events_sse)(

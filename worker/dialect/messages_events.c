@@ -301,6 +301,8 @@ dispatch(struct messages_events *m, struct jval v, struct err *reterr)
 enum err_code
 messages_events_sse(struct events *e, struct str name, struct str data, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct messages_events *m = self(e);
 	struct jval v;
 	(void)name; /* equals data.type */
@@ -313,6 +315,8 @@ messages_events_sse(struct events *e, struct str name, struct str data, struct e
 enum err_code
 messages_events_whole(struct events *e, struct str body, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct messages_events *m = self(e);
 	struct jval v;
 	enum err_code code = events_parse(e, body, &v, reterr);
@@ -330,8 +334,9 @@ messages_events_whole(struct events *e, struct str body, struct err *reterr)
 enum err_code
 messages_events_end(struct events *e, struct err *reterr)
 {
+	if (e == NULL)
+		return err_set(reterr, ERR_NOMEM, "over the memory budget");
 	struct messages_events *m = self(e);
-	(void)reterr;
 	if (e->over)
 		return ERR_OK;
 	block_stop(m);

@@ -185,8 +185,9 @@ stream_arguments(struct messages_reply *m, struct str piece)
 		delta(m, "input_json_delta", "partial_json", piece);
 		return;
 	}
-	buf_add(m->text, piece); /* blank, null and what is no object are settled at the end */
-	struct str so_far = arguments_begin(buf_str(m->text));
+	/* blank, null and what is no object are settled at the end */
+	buf_add(m->text, m->text->len == 0 ? arguments_begin(piece) : piece);
+	struct str so_far = buf_str(m->text);
 	if (so_far.len == 0 || so_far.ptr[0] != '{')
 		return;
 	m->args_begun = true;
@@ -440,7 +441,7 @@ void
 messages_reply_event(struct reply *r, const struct turn_event *ev)
 {
 	struct messages_reply *m = self(r);
-	if (r->over || (ev->choice != 0 && ev->type != TURN_FINISH))
+	if (r == NULL || r->over || (ev->choice != 0 && ev->type != TURN_FINISH))
 		return;
 	if (ev->type != TURN_START && ev->type != TURN_ERROR && ev->type != TURN_PING)
 		need_start(m);
@@ -488,7 +489,7 @@ messages_reply_event(struct reply *r, const struct turn_event *ev)
 void
 messages_reply_ping(struct reply *r)
 {
-	if (!r->opt.stream || !r->started || r->over)
+	if (r == NULL || !r->opt.stream || !r->started || r->over)
 		return;
 	struct jw w = open_frame(self(r), "ping");
 	close_frame(self(r), &w);

@@ -118,7 +118,7 @@ void
 messages_reply_code(struct reply *r, const struct code_record *rec)
 {
 	struct messages_reply *m = (struct messages_reply *)r;
-	if (!r->opt.native_code || r->over || r->open)
+	if (r == NULL || !r->opt.native_code || r->over || r->open)
 		return;
 	m->executions++;
 	if (!r->opt.stream) {
