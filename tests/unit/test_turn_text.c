@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "worker/turn/attach_plan.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/result_text.h"
@@ -50,14 +51,14 @@ Test(turn_text, output_becomes_bounded_text)
 	cr_assert_neq(str_find(buf_str(&b), STR("900 bytes were written")), SIZE_MAX);
 	buf_clear(&b);
 	size_t n = RESULT_STREAM_MAX_BYTES + 1;
-	char *big = malloc(n + 2);
+	char *big = mem_alloc(n + 2);
 	memset(big, 'x', n + 2);
 	memcpy(
 	    big + RESULT_STREAM_MAX_BYTES - 1, "\xc3\xa9", 2); /* the cut falls into a character */
 	result_clean(str_n(big, n + 2), n + 2, &b);
 	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 2], 'x');
 	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 1], '\n');
-	free(big);
+	mem_free(big);
 	buf_done(&b);
 }
 
