@@ -108,13 +108,20 @@ server_generation(struct server *s, bool *ret_settled)
 }
 
 int
-server_hold_request(struct server *s)
+server_connect(struct server *s)
 {
-	char text[512];
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	cr_assert(fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
+	return fd;
+}
+
+int
+server_hold_request(struct server *s)
+{
+	char text[512];
+	int fd = server_connect(s);
 	int n = snprintf(text, sizeof(text),
 	    "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
 	    "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{",

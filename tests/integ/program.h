@@ -24,6 +24,8 @@ int wait_daemon_end(struct server *s, int64_t limit_ms);
 void forget_server(struct server *s);
 /* Generation in force; *ret_settled: on every worker. */
 int64_t server_generation(struct server *s, bool *ret_settled);
+/* A connection to the public listener. */
+int server_connect(struct server *s);
 /* A socket with a request whose body never comes: it keeps its worker from being drained. */
 int server_hold_request(struct server *s);
 

@@ -1,4 +1,7 @@
 /* The master: watchdog, reloads, workers and spawners that are replaced. */
+#include <sys/socket.h>
+#include <sys/time.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +162,80 @@ Test(master, a_setting_of_processes_recycles_the_workers)
 	for (int i = 0; i < 10; i++)
 		must_answer(s, "after a reload in place");
 	wait_replaced(s, before, 0, 2);
+	server_stop(&s);
+}
+
+Test(master, a_successor_that_cannot_start_costs_nothing)
+{
+	struct server *s = server_start(NULL);
+	char pem[400], more[900], out[8192];
+	long log_at = server_log_end(s);
+	pid_t before[16];
+
+	server_expect(s, "tls_cert");
+	server_expect(s, "a worker cannot start");
+	server_expect(s, "child ended");
+	server_expect(s, "successor");
+	server_expect(s, "reload");
+	cr_assert_eq(server_pids(s, "otari: worker", before, 16), 2);
+	(void)snprintf(pem, sizeof(pem), "%s/no.pem", s->dir);
+	FILE *f = fopen(pem, "we");
+	cr_assert(f != NULL && fputs("this is no certificate\n", f) >= 0 && fclose(f) == 0);
+	(void)snprintf(more, sizeof(more), "tls_cert: %s\ntls_key: %s\n", pem, pem);
+	server_write_conf(s, more);
+	/* Either the reload is refused, or the successors are. */
+	if (program_otarictl(s, "reload", out, sizeof(out)) == 0)
+		cr_assert(server_wait_log(s, "the old one goes on", &log_at));
+	for (int i = 0; i < 10; i++)
+		must_answer(s, "with the old certificate");
+	wait_replaced(s, before, 0, 2);
+	server_stop(&s);
+}
+
+/* The status of a change, asked until it meets the worker that runs: the others are stopped. */
+static int
+change_status(struct server *s)
+{
+	for (int i = 0; i < 40; i++) {
+		char text[700], answer[64] = "";
+		struct timeval patience = {4, 0};
+		int fd = server_connect(s);
+		int n = snprintf(text, sizeof(text),
+		    "POST /api/v1/keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"
+		    "Content-Type: application/json\r\nContent-Length: 16\r\n\r\n"
+		    "{\"key_name\":\"x\"}",
+		    s->master_key);
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		cr_assert_eq(write(fd, text, (size_t)n), n);
+		ssize_t got = read(fd, answer, sizeof(answer) - 1);
+		close(fd);
+		if (got > 12)
+			return (int)strtol(answer + 9, NULL, 10);
+	}
+	return 0;
+}
+
+Test(master, a_change_that_a_hung_worker_has_not_taken_is_saved_not_in_force)
+{
+	struct server_opts o = {.conf = "heartbeat_timeout_ms: 120000\n"};
+	struct server *s = server_start(&o);
+	pid_t pids[16];
+	bool settled = true;
+
+	server_expect(s, "in force");
+	server_expect(s, "publi");
+	cr_assert_eq(server_pids(s, "otari: worker", pids, 16), 2);
+	kill(pids[0], SIGSTOP);
+	cr_expect_eq(change_status(s), 503);
+	(void)server_generation(s, &settled);
+	cr_expect_not(settled);
+	kill(pids[0], SIGCONT);
+	for (int i = 0; i < 200 && !settled; i++) {
+		(void)server_generation(s, &settled);
+		pause_short();
+	}
+	cr_expect(settled, "it is in force once the worker goes on");
+	cr_expect_eq(change_status(s), 200);
 	server_stop(&s);
 }
 
