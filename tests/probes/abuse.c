@@ -56,6 +56,21 @@ processes(struct probe_host *h, struct code_session *s)
 	    "            except BaseException: pass\n",
 	    5000);
 	alive(h, s);
+	probe_name("killed children do not use up the limit over many calls");
+	for (int i = 0; i < 12; i++) {
+		probe_exec(h, s,
+		    "import subprocess\nps = [subprocess.Popen(['sleep', '60']) for i in "
+		    "range(10)]",
+		    5000, &r);
+		if (!EXPECT(r.return_code == 0, "call %d: %s", i, r.err))
+			break;
+	}
+	run(h, s, "and their owner learns how they ended", "print({p.poll() for p in ps})", 5000);
+	EXPECT(strcmp(r.out, "{-9}\n") == 0, "%s %s", r.out, r.err);
+	run(h, s, "many short commands leave nothing",
+	    "for i in range(150): subprocess.run(['true'])", 20000);
+	EXPECT(r.return_code == 0, "%s", r.err);
+	alive(h, s);
 	run(h, s, "a hidden process dies too",
 	    "import os, ctypes\nif os.fork() == 0:\n    ctypes.CDLL(None).prctl(4, 0)\n"
 	    "    while True: pass",

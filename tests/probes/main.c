@@ -2,6 +2,7 @@
  *
  *   probes INIT        runs them all on a spawner of its own (INIT: the otari-init program)
  *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
+ *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
  *   PROBES=text        only the groups whose name holds the text (python escape abuse files life)
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -11,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "sandbox/spawner/spawner.h"
 #include "tests/probes/probe.h"
 
@@ -30,6 +33,32 @@ skip(const char *why)
 	bool must = need != NULL && strstr(need, "sandbox") != NULL;
 	(void)printf("%s sandbox (%s)\n", must ? "FAILED" : "SKIPPED", why);
 	return must ? 1 : 0;
+}
+
+/* One file of Python in a session, as a model's call would run. */
+static int
+run_file(struct probe_host *h, const char *path)
+{
+	static struct probe_result r;
+	char *text = NULL;
+	size_t len;
+	struct err e;
+	struct code_session *s = probe_open(h, &e);
+	if (s == NULL || fd_read_file(path, CODE_SOURCE_MAX, &text, &len, &e) != ERR_OK) {
+		(void)fprintf(stderr, "%s\n", e.msg);
+	} else {
+		probe_exec(h, s, text, 120000, &r);
+		(void)printf("%s%s", r.out, r.err);
+		for (size_t i = 0; i < r.file_count; i++)
+			(void)printf(
+			    "file %s %llu\n", r.files[i].path, (unsigned long long)r.files[i].size);
+		(void)printf("return code %d, %u ms%s%s\n", r.return_code, r.exec_ms,
+		    r.failed ? ", failed: " : "", r.why);
+	}
+	mem_free(text);
+	code_session_close(&s);
+	probe_stop(h);
+	return r.return_code;
 }
 
 int
@@ -64,6 +93,8 @@ main(int argc, char **argv)
 		probe_stop(&h);
 		return rc;
 	}
+	if (getenv("PROBES_RUN") != NULL)
+		return run_file(&h, getenv("PROBES_RUN"));
 	if (probe_wants("python"))
 		probes_python(&h);
 	if (probe_wants("escape"))
