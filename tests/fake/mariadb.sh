@@ -12,7 +12,7 @@ mkdir -p "$template" "$dir"
 template=$(cd "$template" && pwd)
 exec 9>"$template/lock"
 flock 9
-if [ ! -e "$template/done" ]; then
+if [ ! "$template/done" -nt "$0" ]; then # missing, or made by an older script
 	rm -rf "$template/data"
 	# shellcheck disable=SC2086
 	mariadb-install-db --no-defaults $as --datadir="$template/data" \

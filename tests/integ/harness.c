@@ -197,7 +197,7 @@ server_write_conf(struct server *s, const char *more)
 		buf_printf(&b, "user: %s\n", getpwnam("otari") != NULL ? "otari" : "nobody");
 	buf_printf(&b,
 	    "providers:\n"
-	    "  fake:\n    provider_type: mistral\n    wire: chat\n"
+	    "  fake:\n    provider_type: openai\n    wire: chat\n"
 	    "    api_base: http://127.0.0.1:%d/v1\n    api_key: fake-chat-key\n    models: [text, "
 	    "tool]\n"
 	    "  claude:\n    provider_type: anthropic\n    wire: messages\n"

@@ -72,13 +72,13 @@ sandbox_url: "local:"
 log_format: json
 ${user ? `user: ${user.name}\n` : ''}providers:
   demo:
-    provider_type: mistral
+    provider_type: openai
     wire: chat
     api_base: ${demoUrl}
     api_key: none
     models: [chart-1]
   fake:
-    provider_type: mistral
+    provider_type: openai
     wire: chat
     api_base: ${fakeUrl}
     api_key: none

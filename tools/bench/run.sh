@@ -91,7 +91,7 @@ sandbox_url: "local:"
 log_level: notice
 ${user:+user: $user}
 providers:
-  fake: {provider_type: mistral, wire: chat, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
+  fake: {provider_type: openai, wire: chat, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
 CONF
 "$out/otari" -f -c "$dir/otari.conf" >"$dir/otari.log" 2>&1 &
 pids+=($!)
