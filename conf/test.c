@@ -1,5 +1,7 @@
 #include <sys/stat.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +70,42 @@ say_changes(
 	fd_close(&fd);
 }
 
+/* Files that the master will open with its own rights; ours may be less. */
+static void
+check_file(struct conf_report *r, struct str path, uint32_t line, const char *what)
+{
+	char name[4096];
+	if (path.ptr == NULL)
+		return;
+	int fd = str_copy(name, sizeof(name), path) ? fd_open(name, O_RDONLY | O_NONBLOCK, 0) : -1;
+	if (fd < 0 && errno == EACCES)
+		conf_warning(r, line, "%s: %s: %s", what, name, strerror(errno));
+	else if (fd < 0)
+		conf_error(r, line, "%s: %s: %s", what, name, strerror(errno));
+	fd_close(&fd);
+}
+
+static uint32_t
+line_of(const struct conf *c, const char *key)
+{
+	const struct conf_origin *o = conf_origin_of(c, key);
+	return o->from == FROM_ENVIRON ? REPORT_ENVIRON : o->line;
+}
+
+static void
+check_files(const struct conf *c, struct conf_report *r)
+{
+	char what[128];
+	check_file(r, c->master_key_file, line_of(c, "master_key_file"), "master_key_file");
+	check_file(r, c->tls_cert, line_of(c, "tls_cert"), "tls_cert");
+	check_file(r, c->tls_key, line_of(c, "tls_key"), "tls_key");
+	for (uint32_t i = 0; i < c->provider_count; i++) {
+		(void)snprintf(what, sizeof(what), "providers.%.*s.api_key_file",
+		    STR_FMT(c->providers[i].name));
+		check_file(r, c->providers[i].api_key_file, c->providers[i].line, what);
+	}
+}
+
 static int
 test_text(const struct conf_source *src, conf_running_fn *running, int out_fd)
 {
@@ -75,6 +113,10 @@ test_text(const struct conf_source *src, conf_running_fn *running, int out_fd)
 	struct conf *c = NULL;
 	conf_report_init(&report, src->file);
 	enum err_code rc = conf_load(src, &report, &c, NULL);
+	if (rc == ERR_OK)
+		check_files(c, &report);
+	if (report.error_count > 0)
+		rc = ERR_INPUT;
 	say(out_fd, buf_str(&report.errors));
 	say(out_fd, buf_str(&report.warnings));
 	char line[512];

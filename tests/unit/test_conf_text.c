@@ -170,7 +170,13 @@ Test(conf_text, tests_files_for_the_command_line)
 	cr_assert_eq(status, 1);
 	(void)snprintf(want, sizeof(want), "%s:2: unknown key 'prot'", path);
 	cr_assert(strstr(out, want) != NULL && strstr(out, ": 1 error\n") != NULL, "%s", out);
-	cr_assert_eq(ftruncate(fd, 8), 0);
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	cr_assert_eq(pwrite(fd, "\nmaster_key_file: /none\n", 24, 0), 24);
+	out = run_test(path, NULL, &status);
+	cr_assert_eq(status, 1);
+	cr_assert(strstr(out, ":2: master_key_file: /none: No such file") != NULL, "%s", out);
+	cr_assert_eq(ftruncate(fd, 0), 0);
+	cr_assert_eq(pwrite(fd, "port: 1\n", 8, 0), 8);
 	out = run_test(path, NULL, &status);
 	cr_assert(status == 0 && strstr(out, "the configuration is good") != NULL, "%s", out);
 	fd_close(&fd);
