@@ -249,3 +249,23 @@ Test(files, the_master_key_says_whose_files_it_means)
 	json_decref(root);
 	server_stop(&s);
 }
+
+/* --- damage ------------------------------------------------------------------------------ */
+
+Test(files, a_blob_that_is_gone_is_an_error_and_not_an_empty_file)
+{
+	struct server *s = server_start(NULL);
+	char path[128], sql[160];
+	struct reply r;
+	server_expect(s, "the blob of a live file is missing");
+	struct file_id id = upload(s, "a.txt", "text/plain", STR("mine"));
+	(void)snprintf(sql, sizeof(sql),
+	    "UPDATE files SET storage_ref = 'zz/nothing' WHERE id = '%s'", id.text);
+	(void)server_sql(s, sql);
+	(void)snprintf(path, sizeof(path), "/v1/files/%s/content", id.text);
+	server_ask(s, "GET", path, STR_NULL, NULL, &r);
+	cr_expect_eq(r.status, 500, "%ld", r.status);
+	cr_expect(strstr(r.body.ptr, "blob") == NULL, "%s", r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}

@@ -22,7 +22,7 @@ struct download {
 	struct store_file file;
 	uint64_t first, length; /* of the blob */
 	uint64_t sent;
-	bool is_part, has_begun;
+	bool is_part, has_begun, is_missing; /* is_missing: the row is there, the blob is not */
 	struct work work;
 	struct blob_get *get; /* the io thread's while work is busy */
 	char *chunk;
@@ -72,8 +72,7 @@ read_chunk(struct work *w, void *context, struct err *reterr)
 		    w->req->env->blobs, d->file.storage_ref, d->first, d->length, &d->get, reterr);
 	if (code == ERR_OK)
 		code = fill_chunk(d, reterr);
-	if (code == ERR_NOTFOUND)
-		code = err_set(reterr, ERR_INTERNAL, "the blob of a live file is missing");
+	d->is_missing = code == ERR_NOTFOUND;
 	if (code != ERR_OK || d->sent + d->got == d->length)
 		blob_get_close(&d->get);
 	return code;
@@ -144,6 +143,23 @@ on_writable(void *arg)
 }
 
 static void
+say_missing(struct request *req, struct reading *r)
+{
+	struct err err;
+	(void)r;
+	(void)err_set(&err, ERR_INTERNAL, "the blob of a live file is missing");
+	request_fail(req, &err);
+}
+
+/* Another request may have deleted the file since its row was read: then it is a 404. */
+static void
+look_again(struct request *req, struct download *d)
+{
+	d->reading.answer = say_missing;
+	reading_start(req, &d->reading);
+}
+
+static void
 on_chunk(struct work *w, const struct err *err)
 {
 	struct download *d = w->arg;
@@ -154,7 +170,10 @@ on_chunk(struct work *w, const struct err *err)
 	}
 	if (err != NULL) {
 		blob_get_close(&d->get); /* open only when the job never ran */
-		request_fail(req, err);  /* cuts the answer off when it has begun */
+		if (d->is_missing && !d->has_begun)
+			look_again(req, d);
+		else
+			request_fail(req, err); /* cuts the answer off when it has begun */
 		return;
 	}
 	if (!d->has_begun)
