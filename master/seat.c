@@ -116,17 +116,21 @@ seat_recycle(struct child *c)
 	s->next = start_child(s);
 }
 
+static void
+drain_child(struct child *c)
+{
+	if (c != NULL)
+		child_drain(c, clock_mono_ms() + c->m->conf.drain_timeout_ms + CHILD_GRACE_MS);
+}
+
 void
 seat_child_ready(struct seat *s, struct child *c)
 {
-	struct master *m = s->m;
 	if (s->next == c) {
 		struct child *old = s->child;
 		s->child = c;
 		s->next = NULL;
-		if (old != NULL)
-			child_drain(
-			    old, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
+		drain_child(old);
 	}
 	/* Settings changed again while it started. */
 	if (c->wants_successor)
@@ -159,7 +163,8 @@ seat_child_ended(struct seat *s, struct child *c, int status)
 	struct master *m = s->m;
 	bool is_current = s->child == c;
 	bool is_next = s->next == c;
-	bool was_asked = c->state == CHILD_DRAINING || master_is_stopping(m) || !is_current;
+	bool was_asked =
+	    c->state == CHILD_DRAINING || master_is_stopping(m) || (!is_current && !is_next);
 	bool was_ready = c->ready_ms != 0;
 	if (is_next)
 		s->next = NULL;
@@ -207,6 +212,13 @@ open_socket(struct master *m, struct seat *s, struct err *reterr)
 	return rc;
 }
 
+static void
+leave_to(struct seat *s, struct child *heir)
+{
+	if (heir != NULL && s->listen_fd >= 0)
+		dispatch_send_listener(heir, s->listen_fd);
+}
+
 void
 seat_set_workers(struct master *m, uint32_t n)
 {
@@ -230,17 +242,15 @@ seat_set_workers(struct master *m, uint32_t n)
 	 * socket would reset what is in it.) */
 	for (uint32_t i = n; i < m->worker_seats; i++) {
 		struct seat *s = &m->workers[i];
-		struct child *heir = m->workers[0].child;
 		if (!s->is_wanted)
 			continue;
 		s->is_wanted = false;
 		(void)event_del(s->respawn);
-		if (s->child != NULL)
-			child_drain(
-			    s->child, clock_mono_ms() + m->conf.drain_timeout_ms + CHILD_GRACE_MS);
-		s->child = NULL;
-		if (heir != NULL && heir->chan != NULL && s->listen_fd >= 0)
-			dispatch_send_listener(heir, s->listen_fd);
+		leave_to(s, m->workers[0].child);
+		leave_to(s, m->workers[0].next);
+		drain_child(s->child);
+		drain_child(s->next);
+		seat_leave(s);
 	}
 }
 
