@@ -116,7 +116,7 @@ jv_offset(struct jval v)
 	return v.doc != NULL ? tok(v)->off : 0;
 }
 
-/* --- strings ---------------------------------------------------------------------------------- */
+/* --- strings --- */
 
 static unsigned
 hex4(const char *p)
@@ -232,7 +232,7 @@ jv_str_is(struct jval v, const char *text)
 	return (tok(v)->info & JTOK_ESCAPED) != 0 ? escaped_is(s, want) : str_eq(s, want);
 }
 
-/* --- literals and numbers --------------------------------------------------------------------- */
+/* --- literals and numbers --- */
 
 bool
 jv_bool(struct jval v, bool dflt)

@@ -60,8 +60,7 @@ fix_dropped(struct arena *a, const struct conversation *c)
 	return s;
 }
 
-/* --- answers -----------------------------------------------------------------------------------
- */
+/* --- answers --- */
 
 struct run {
 	struct arena *arena;

@@ -25,8 +25,7 @@ append(json_t *object, const char *key, const char *text)
 	json_object_set_new(object, key, s);
 }
 
-/* --- Messages ----------------------------------------------------------------------------------
- */
+/* --- Messages --- */
 
 static void
 block_delta(struct acc *acc, json_t *block, json_t *d)
@@ -125,8 +124,7 @@ messages_event(struct acc *acc, struct str name, json_t *v)
 	}
 }
 
-/* --- Chat --------------------------------------------------------------------------------------
- */
+/* --- Chat --- */
 
 static json_t *
 chat_choice(struct acc *acc, json_t *choice)

@@ -30,8 +30,7 @@ chat_events_new(struct arena *a, turn_on_event *on_event, void *arg)
 	return &ce->base;
 }
 
-/* --- text, reasoning, refusal ------------------------------------------------------------------
- */
+/* --- text, reasoning, refusal --- */
 
 static void
 add_text(struct chat_events *ce, struct chat_choice *c, enum block_kind kind, struct str text,
@@ -113,8 +112,7 @@ add_audio(struct chat_events *ce, struct chat_choice *c, struct jval audio)
 		chat_queue_raw(&ce->queue, c, b, jv_raw(audio));
 }
 
-/* --- calls -------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 struct call_delta {
 	struct str id, name, arguments;
@@ -210,8 +208,7 @@ add_calls(struct chat_events *ce, struct chat_choice *c, struct jval delta)
 	}
 }
 
-/* --- chunks ------------------------------------------------------------------------------------
- */
+/* --- chunks --- */
 
 static void
 read_choice(struct chat_events *ce, struct jval choice, const char *member)
@@ -317,8 +314,7 @@ chat_events_whole(struct events *e, struct str body, struct err *reterr)
 	return chat_events_end(e, reterr);
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end --- */
 
 /* What the answer ended for. Servers say "stop" although they call a tool; a cut or a filter stays
  * what it is, for then the call may be half. */

@@ -31,8 +31,7 @@ read_messages(struct conversation *c, struct jval root, struct err *reterr)
 	return ERR_OK;
 }
 
-/* --- tools -------------------------------------------------------------------------------------
- */
+/* --- tools --- */
 
 static enum err_code
 read_function(struct conversation *c, struct jval f, struct tool *tool, struct err *reterr)
@@ -127,8 +126,7 @@ read_tool_list(struct conversation *c, struct jval root, const char *key,
 	return ERR_OK;
 }
 
-/* --- tool choice -------------------------------------------------------------------------------
- */
+/* --- tool choice --- */
 
 static enum choice_kind
 choice_of_word(struct str word)
@@ -192,8 +190,7 @@ read_legacy_choice(struct conversation *c, struct jval root, struct err *reterr)
 	return e;
 }
 
-/* --- settings ----------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 static enum err_code
 read_format(struct conversation *c, struct jval root, struct err *reterr)

@@ -59,8 +59,7 @@ read_plain(struct chat_reader *r, enum message_role role, struct jval v, struct 
 	return e == ERR_OK ? read_content(r->conv, content, &m->parts, reterr) : e;
 }
 
-/* --- assistant ---------------------------------------------------------------------------------
- */
+/* --- assistant --- */
 
 /* {"type":"custom","custom":{"name","input"}}: the free text becomes the one argument "input". */
 static enum err_code
@@ -202,8 +201,7 @@ read_assistant(struct chat_reader *r, struct jval v, struct err *reterr)
 	return e == ERR_OK ? read_function_call(r, v, m, reterr) : e;
 }
 
-/* --- results -----------------------------------------------------------------------------------
- */
+/* --- results --- */
 
 static enum err_code
 read_result(struct chat_reader *r, struct jval v, bool function, struct err *reterr)

@@ -26,8 +26,7 @@ const struct dialect dialect_chat = {
     .reply_ping = chat_reply_ping,
 };
 
-/* --- tools -------------------------------------------------------------------------------------
- */
+/* --- tools --- */
 
 static void
 write_function(struct jw *w, struct str name, struct str description, struct str schema, int strict)
@@ -125,8 +124,7 @@ write_tools(struct chat_writer *cw)
 		jw_kbool(&cw->w, "parallel_tool_calls", cw->conv->choice.parallel == 1);
 }
 
-/* --- settings ----------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 static void
 write_stream(struct chat_writer *cw)

@@ -16,8 +16,7 @@ call_id(struct chat_writer *cw, struct str id)
 	return cw->opt->is_mistral ? id_for_mistral(cw->conv->arena, id) : id;
 }
 
-/* --- content -----------------------------------------------------------------------------------
- */
+/* --- content --- */
 
 static bool
 has_own_form(struct chat_writer *cw, const struct part *p)
@@ -76,8 +75,7 @@ write_content(struct chat_writer *cw, const struct part *list, const char *role,
 	return any;
 }
 
-/* --- system ------------------------------------------------------------------------------------
- */
+/* --- system --- */
 
 static bool
 is_system(const struct message *m)
@@ -134,8 +132,7 @@ write_leading_system(struct chat_writer *cw, const struct message *m)
 	return m;
 }
 
-/* --- user --------------------------------------------------------------------------------------
- */
+/* --- user --- */
 
 static void
 write_result(struct chat_writer *cw, const struct part *p)
@@ -234,8 +231,7 @@ write_user(struct chat_writer *cw, const struct message *m)
 	(void)write_content(cw, g.first, "user", m->name);
 }
 
-/* --- assistant ---------------------------------------------------------------------------------
- */
+/* --- assistant --- */
 
 static void
 write_call(struct chat_writer *cw, const struct part *p)

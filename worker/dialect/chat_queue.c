@@ -158,8 +158,7 @@ chat_queue_raw(struct chat_queue *q, struct chat_choice *c, struct chat_block *b
 	hold(q, raw.len);
 }
 
-/* --- passing on --------------------------------------------------------------------------------
- */
+/* --- passing on --- */
 
 /* For servers that give a call no id: the same for the same answer, different in each. */
 static struct str

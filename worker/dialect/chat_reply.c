@@ -69,8 +69,7 @@ need_start(struct chat_reply *c)
 	start(c, &(struct turn_event){.type = TURN_START});
 }
 
-/* --- text --------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 static const char *
 reasoning_member(const struct chat_reply *c)
@@ -128,8 +127,7 @@ annotation(struct chat_reply *c, struct chat_answer *ch, const struct turn_event
 	buf_add(ch->annotations, ev->raw);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------
- */
+/* --- blocks --- */
 
 static void
 block_stop(struct chat_reply *c)

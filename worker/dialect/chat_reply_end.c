@@ -2,7 +2,7 @@
 #include "worker/dialect/chat_reply.h"
 #include "worker/dialect/mapping.h"
 
-/* --- chunks ---- */
+/* --- chunks --- */
 
 struct jw
 chat_open_chunk(struct chat_reply *c)
@@ -66,7 +66,7 @@ chat_need_role(struct chat_reply *c, struct chat_answer *ch)
 	chat_close_delta(c, &w, NULL);
 }
 
-/* --- the end ---- */
+/* --- the end --- */
 
 static const char *
 finish_word(struct chat_reply *c, const struct chat_answer *ch)

@@ -2,8 +2,7 @@
 
 #include "base/err.h"
 
-/* --- stop reasons ------------------------------------------------------------------------------
- */
+/* --- stop reasons --- */
 
 struct word_reason {
 	const char *word;
@@ -90,8 +89,7 @@ finish_to_messages(enum finish_reason r)
 	return finish_words[r].messages;
 }
 
-/* --- errors ------------------------------------------------------------------------------------
- */
+/* --- errors --- */
 
 /* `upstream` is the type that clients of the Python gateway find in `detail`. */
 static const struct {
@@ -147,8 +145,7 @@ error_status_of(struct str type)
 	return str_eq(type, STR("server_error")) ? 500 : 0;
 }
 
-/* --- reasoning effort --------------------------------------------------------------------------
- */
+/* --- reasoning effort --- */
 
 static const struct {
 	const char *word;
@@ -191,8 +188,7 @@ effort_common(struct str effort)
 	return effort;
 }
 
-/* --- tools -------------------------------------------------------------------------------------
- */
+/* --- tools --- */
 
 bool
 type_declares_code(struct str type)
@@ -233,8 +229,7 @@ client_tool_of(struct str type)
 	return NULL;
 }
 
-/* --- top-level members -------------------------------------------------------------------------
- */
+/* --- top-level members --- */
 
 struct member {
 	const char *key;

@@ -40,8 +40,7 @@ joined_text(struct arena *a, struct jval list)
 	return ret;
 }
 
-/* --- sources -----------------------------------------------------------------------------------
- */
+/* --- sources --- */
 
 static enum err_code
 read_content_source(struct messages_reader *r, struct jval source, unsigned depth, struct part *p,
@@ -131,8 +130,7 @@ read_search_result(struct messages_reader *r, struct jval b, struct part *p, str
 	return ERR_OK;
 }
 
-/* --- calls, results, reasoning -----------------------------------------------------------------
- */
+/* --- calls, results, reasoning --- */
 
 static enum err_code
 read_tool_use(struct messages_reader *r, struct jval b, struct part *p, struct err *reterr)
@@ -202,8 +200,7 @@ read_thinking(struct messages_reader *r, struct jval b, struct part *p, struct e
 	return ERR_OK;
 }
 
-/* --- one block ---------------------------------------------------------------------------------
- */
+/* --- one block --- */
 
 static const struct {
 	const char *type;

@@ -37,8 +37,7 @@ messages_events_new(struct arena *a, turn_on_event *on_event, void *arg)
 	return &m->base;
 }
 
-/* --- usage and the end of the message ----------------------------------------------------------
- */
+/* --- usage and the end of the message --- */
 
 /* Later numbers replace earlier ones. A report that repeats only input_tokens leaves the cached
  * parts of the first one in force. */
@@ -103,8 +102,7 @@ finish(struct messages_events *m)
 	events_usage(e);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------
- */
+/* --- blocks --- */
 
 static const struct {
 	const char *type;
@@ -232,8 +230,7 @@ block_delta(struct messages_events *m, struct jval delta, struct err *reterr)
 	return ERR_OK;
 }
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --- */
 
 static void
 read_message(struct messages_events *m, struct jval message)

@@ -9,8 +9,7 @@
 static const char *const decisive[] = {"model", "messages", "system", "stream", "tools",
     "tool_choice", "max_tokens", "thinking", "max_tool_iterations", NULL};
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --- */
 
 static enum err_code
 read_role(struct conversation *c, struct jval v, enum message_role *ret, struct err *reterr)
@@ -102,8 +101,7 @@ read_messages(struct messages_reader *r, struct jval root, struct err *reterr)
 	return ERR_OK;
 }
 
-/* --- tools -------------------------------------------------------------------------------------
- */
+/* --- tools --- */
 
 static enum err_code
 read_client_tool(struct conversation *c, struct jval t, struct tool *tool, struct err *reterr)
@@ -194,8 +192,7 @@ read_choice(struct conversation *c, struct jval root, struct err *reterr)
 	return ERR_OK;
 }
 
-/* --- settings ----------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 static enum err_code
 read_thinking(struct conversation *c, struct jval root, struct err *reterr)

@@ -26,8 +26,7 @@ const struct dialect dialect_messages = {
     .reply_ping = messages_reply_ping,
 };
 
-/* --- tools -------------------------------------------------------------------------------------
- */
+/* --- tools --- */
 
 static bool
 is_sendable(const struct tool *t)
@@ -120,8 +119,7 @@ write_tools(struct messages_writer *mw)
 		write_choice(mw);
 }
 
-/* --- settings ----------------------------------------------------------------------------------
- */
+/* --- settings --- */
 
 /* Chat allows 0..2, Messages 0..1. */
 static void

@@ -14,8 +14,7 @@ is_whole(const struct message *m)
 	return m->raw.len > 0 && m->raw_wire == WIRE_MESSAGES && m->raw.ptr[0] == '{';
 }
 
-/* --- system ------------------------------------------------------------------------------------
- */
+/* --- system --- */
 
 /* Leading system messages are the top-level text; returns the first message behind them. */
 static const struct message *
@@ -48,8 +47,7 @@ write_system(struct messages_writer *mw)
 	return m;
 }
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages --- */
 
 static void
 open_message(struct jw *w, const char *role)

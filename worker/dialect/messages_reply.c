@@ -1,7 +1,6 @@
 /* Turn events → Messages answer, streamed (anthropic-wire §4) or whole (§3). */
 #include "worker/dialect/messages_reply.h"
 
-#include "worker/dialect/arguments.h"
 #include "worker/dialect/error_event.h"
 #include "worker/dialect/messages.h"
 #include "worker/dialect/names.h"
@@ -29,27 +28,7 @@ messages_reply_new(struct arena *a, const struct reply_options *opt, struct buf 
 	return m->content != NULL && m->text != NULL && m->citations != NULL ? &m->base : NULL;
 }
 
-/* --- frames ------------------------------------------------------------------------------------
- */
-
-/* Opens {"type":NAME, …; close_frame ends it. */
-static struct jw
-open_frame(struct messages_reply *m, const char *name)
-{
-	struct jw w;
-	sse_begin(m->base.out, name);
-	jw_init(&w, m->base.out);
-	jw_object(&w);
-	jw_kcstr(&w, "type", name);
-	return w;
-}
-
-static void
-close_frame(struct messages_reply *m, struct jw *w)
-{
-	jw_end_object(w);
-	sse_end(m->base.out);
-}
+/* --- the head --- */
 
 static void
 open_message(struct messages_reply *m, struct jw *w)
@@ -71,7 +50,7 @@ start(struct messages_reply *m, const struct turn_event *ev)
 	m->usage_wire = ev->raw_wire;
 	if (!m->base.opt.stream)
 		return;
-	struct jw w = open_frame(m, "message_start");
+	struct jw w = messages_open_frame(m, "message_start");
 	jw_key(&w, "message");
 	jw_object(&w);
 	open_message(m, &w);
@@ -82,7 +61,7 @@ start(struct messages_reply *m, const struct turn_event *ev)
 	jw_knull(&w, "stop_sequence");
 	messages_write_usage(m, &w);
 	jw_end_object(&w);
-	close_frame(m, &w);
+	messages_close_frame(m, &w);
 }
 
 static void
@@ -91,173 +70,7 @@ need_start(struct messages_reply *m)
 	start(m, &(struct turn_event){.type = TURN_START, .usage = TOKEN_USAGE_NONE});
 }
 
-/* --- a block in a stream -----------------------------------------------------------------------
- */
-
-static struct jw
-open_block_frame(struct messages_reply *m)
-{
-	struct jw w = open_frame(m, "content_block_start");
-	jw_ki64(&w, "index", m->index);
-	jw_key(&w, "content_block");
-	return w;
-}
-
-static struct jw
-open_delta(struct messages_reply *m, const char *type)
-{
-	struct jw w = open_frame(m, "content_block_delta");
-	jw_ki64(&w, "index", m->index);
-	jw_key(&w, "delta");
-	jw_object(&w);
-	jw_kcstr(&w, "type", type);
-	return w;
-}
-
-static void
-close_delta(struct messages_reply *m, struct jw *w)
-{
-	jw_end_object(w);
-	close_frame(m, w);
-}
-
-static void
-delta(struct messages_reply *m, const char *type, const char *member, struct str text)
-{
-	struct jw w = open_delta(m, type);
-	jw_kstr(&w, member, text);
-	close_delta(m, &w);
-}
-
-static void
-stop_frame(struct messages_reply *m)
-{
-	struct jw w = open_frame(m, "content_block_stop");
-	jw_ki64(&w, "index", m->index++);
-	close_frame(m, &w);
-}
-
-/* Blocks are shown with their first content: a client must not send an empty text back. */
-static void
-show(struct messages_reply *m)
-{
-	if (m->base.shown)
-		return;
-	m->base.shown = true;
-	struct jw w = open_block_frame(m);
-	switch (m->base.kind) {
-	case BLOCK_TEXT:
-	case BLOCK_REFUSAL:
-		jw_object(&w);
-		jw_kcstr(&w, "type", "text");
-		jw_kcstr(&w, "text", "");
-		jw_end_object(&w);
-		break;
-	case BLOCK_REASONING:
-		jw_object(&w);
-		jw_kcstr(&w, "type", "thinking");
-		jw_kcstr(&w, "thinking", "");
-		jw_kcstr(&w, "signature", "");
-		jw_end_object(&w);
-		break;
-	case BLOCK_CALL:
-		jw_object(&w);
-		jw_kcstr(&w, "type", "tool_use");
-		jw_kstr(&w, "id", m->call_id);
-		jw_kstr(&w, "name", m->call_name);
-		jw_kraw(&w, "input", STR("{}"));
-		jw_end_object(&w);
-		break;
-	case BLOCK_OPAQUE:
-		jw_raw(&w, m->opaque_raw);
-		break;
-	case BLOCK_AUDIO:
-		jw_null(&w);
-		break;
-	}
-	close_frame(m, &w);
-}
-
-static void
-stream_arguments(struct messages_reply *m, struct str piece)
-{
-	if (m->args_begun) {
-		delta(m, "input_json_delta", "partial_json", piece);
-		return;
-	}
-	/* blank, null and what is no object are settled at the end */
-	buf_add(m->text, m->text->len == 0 ? arguments_begin(piece) : piece);
-	struct str so_far = buf_str(m->text);
-	if (so_far.len == 0 || so_far.ptr[0] != '{')
-		return;
-	m->args_begun = true;
-	delta(m, "input_json_delta", "partial_json", so_far);
-}
-
-static void
-stream_delta(struct messages_reply *m, const struct turn_event *ev)
-{
-	if (ev->field == DELTA_RAW) {
-		if (m->base.kind != BLOCK_OPAQUE || ev->raw_wire != WIRE_MESSAGES)
-			return;
-		struct jw w = open_frame(m, "content_block_delta");
-		jw_ki64(&w, "index", m->index);
-		jw_kraw(&w, "delta", ev->raw);
-		close_frame(m, &w);
-		return;
-	}
-	if (ev->text.len == 0)
-		return;
-	if (ev->field == DELTA_ENCRYPTED) {
-		m->encrypted = arena_str(m->base.arena, ev->text);
-		return;
-	}
-	show(m);
-	if (ev->field == DELTA_SIGNATURE) {
-		m->signed_ = true;
-		delta(m, "signature_delta", "signature", ev->text);
-	} else if (m->base.kind == BLOCK_REASONING) {
-		delta(m, "thinking_delta", "thinking", ev->text);
-	} else if (m->base.kind == BLOCK_CALL) {
-		stream_arguments(m, ev->text);
-	} else {
-		delta(m, "text_delta", "text", ev->text);
-	}
-}
-
-static void
-stream_redacted(struct messages_reply *m)
-{
-	struct jw w = open_block_frame(m);
-	jw_object(&w);
-	jw_kcstr(&w, "type", "redacted_thinking");
-	jw_kstr(&w, "data", m->encrypted);
-	jw_end_object(&w);
-	close_frame(m, &w);
-	stop_frame(m);
-}
-
-static void
-stream_stop(struct messages_reply *m)
-{
-	if (m->base.kind == BLOCK_REASONING && !m->base.shown && m->encrypted.len > 0) {
-		stream_redacted(m);
-		return;
-	}
-	if (!m->base.shown)
-		return;
-	if (m->base.kind == BLOCK_REASONING && !m->signed_)
-		delta(m, "signature_delta", "signature", messages_own_signature(m));
-	if (m->base.kind == BLOCK_CALL && !m->args_begun) {
-		struct str text = buf_str(m->text);
-		delta(m, "input_json_delta", "partial_json",
-		    arguments_blank(text) ? STR("") : arguments_object(m->base.arena, text));
-	}
-	stop_frame(m);
-}
-
-/* --- a block of a whole answer ------------------------------------------------------------------
- */
+/* --- a block of a whole answer --- */
 
 static void
 whole_delta(struct messages_reply *m, const struct turn_event *ev)
@@ -297,8 +110,7 @@ whole_stop(struct messages_reply *m)
 	messages_write_whole_block(m, &w);
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void
 block_stop(struct messages_reply *m)
@@ -307,7 +119,7 @@ block_stop(struct messages_reply *m)
 		return;
 	m->base.open = false;
 	if (m->base.opt.stream)
-		stream_stop(m);
+		messages_stream_stop(m);
 	else
 		whole_stop(m);
 }
@@ -320,7 +132,7 @@ block_start(struct messages_reply *m, const struct turn_event *ev)
 	if (ev->kind == BLOCK_AUDIO || (ev->kind == BLOCK_OPAQUE && ev->raw_wire != WIRE_MESSAGES))
 		return; /* this wire has no words for it */
 	m->base.open = true;
-	m->base.shown = m->signed_ = m->args_begun = false;
+	m->base.shown = m->has_signature = m->args_begun = false;
 	m->base.kind = ev->kind;
 	m->signature = m->encrypted = STR_NULL;
 	buf_clear(m->text);
@@ -332,7 +144,7 @@ block_start(struct messages_reply *m, const struct turn_event *ev)
 	if (ev->kind == BLOCK_CALL)
 		m->has_call = true;
 	if (m->base.opt.stream && (ev->kind == BLOCK_CALL || ev->kind == BLOCK_OPAQUE))
-		show(m);
+		messages_stream_show(m);
 }
 
 static void
@@ -340,16 +152,13 @@ annotation(struct messages_reply *m, const struct turn_event *ev)
 {
 	if (!m->base.open || m->base.kind != BLOCK_TEXT || ev->raw_wire != WIRE_MESSAGES)
 		return;
-	if (!m->base.opt.stream) {
-		if (m->citations->len > 0)
-			buf_addc(m->citations, ',');
-		buf_add(m->citations, ev->raw);
+	if (m->base.opt.stream && m->base.shown) {
+		messages_stream_citation(m, ev->raw);
 		return;
 	}
-	show(m);
-	struct jw w = open_delta(m, "citations_delta");
-	jw_kraw(&w, "citation", ev->raw);
-	close_delta(m, &w);
+	if (m->citations->len > 0)
+		buf_addc(m->citations, ',');
+	buf_add(m->citations, ev->raw);
 }
 
 static void
@@ -370,7 +179,7 @@ write_stop(struct messages_reply *m, struct jw *w)
 static void
 end_stream(struct messages_reply *m)
 {
-	struct jw w = open_frame(m, "message_delta");
+	struct jw w = messages_open_frame(m, "message_delta");
 	jw_key(&w, "delta");
 	jw_object(&w);
 	write_stop(m, &w);
@@ -378,9 +187,9 @@ end_stream(struct messages_reply *m)
 	jw_end_object(&w);
 	messages_write_usage(m, &w);
 	messages_write_extra(m, &w, EXTRA_BESIDE);
-	close_frame(m, &w);
-	w = open_frame(m, "message_stop");
-	close_frame(m, &w);
+	messages_close_frame(m, &w);
+	w = messages_open_frame(m, "message_stop");
+	messages_close_frame(m, &w);
 }
 
 static void
@@ -456,7 +265,7 @@ messages_reply_event(struct reply *r, const struct turn_event *ev)
 		if (!r->open)
 			break;
 		if (r->opt.stream)
-			stream_delta(m, ev);
+			messages_stream_delta(m, ev);
 		else
 			whole_delta(m, ev);
 		break;
@@ -491,6 +300,6 @@ messages_reply_ping(struct reply *r)
 {
 	if (r == NULL || !r->opt.stream || !r->started || r->over)
 		return;
-	struct jw w = open_frame(self(r), "ping");
-	close_frame(self(r), &w);
+	struct jw w = messages_open_frame(self(r), "ping");
+	messages_close_frame(self(r), &w);
 }

@@ -9,7 +9,7 @@ struct messages_reply {
 	uint32_t index;      /* of the next block that is shown; dense over all blocks */
 	uint32_t executions; /* shown by reply_code */
 	bool has_call;       /* a tool_use of the client's went out */
-	bool signed_;        /* the open reasoning block has its signature */
+	bool has_signature;  /* the open reasoning block has its signature */
 	bool args_begun;     /* the open call's arguments turned out to be an object */
 	struct buf *content; /* whole answers: the blocks, comma-separated */
 	struct buf *text; /* whole: of the open block; streams: arguments not yet known to be one */
@@ -32,5 +32,15 @@ enum extra_place { EXTRA_ALL, EXTRA_IN_DELTA, EXTRA_BESIDE };
 void messages_write_extra(struct messages_reply *m, struct jw *w, enum extra_place place);
 /* What a thinking block is signed with that came from a Chat server. */
 struct str messages_own_signature(const struct messages_reply *m);
+
+/* "event: NAME", {"type":"NAME" … messages_close_frame ends it. */
+struct jw messages_open_frame(struct messages_reply *m, const char *name);
+void messages_close_frame(struct messages_reply *m, struct jw *w);
+/* content_block_stop; the next block has the next index. */
+void messages_stop_frame(struct messages_reply *m);
+void messages_stream_show(struct messages_reply *m); /* the open block's start, once */
+void messages_stream_delta(struct messages_reply *m, const struct turn_event *ev);
+void messages_stream_stop(struct messages_reply *m);
+void messages_stream_citation(struct messages_reply *m, struct str raw);
 
 #endif

@@ -67,32 +67,12 @@ write_whole(struct messages_reply *m, const struct code_record *rec)
 	write_result(&w, rec);
 }
 
-/* {"type":"content_block_<event>","index":N */
 static struct jw
-open_frame(struct messages_reply *m, const char *name)
+open_indexed(struct messages_reply *m, const char *name)
 {
-	struct jw w;
-	sse_begin(m->base.out, name);
-	jw_init(&w, m->base.out);
-	jw_object(&w);
-	jw_kcstr(&w, "type", name);
+	struct jw w = messages_open_frame(m, name);
 	jw_ki64(&w, "index", m->index);
 	return w;
-}
-
-static void
-close_frame(struct messages_reply *m, struct jw *w)
-{
-	jw_end_object(w);
-	sse_end(m->base.out);
-}
-
-static void
-stop_frame(struct messages_reply *m)
-{
-	struct jw w = open_frame(m, "content_block_stop");
-	close_frame(m, &w);
-	m->index++;
 }
 
 static void
@@ -104,13 +84,13 @@ input_frame(struct messages_reply *m, struct str code)
 	jw_object(&inner);
 	jw_kstr(&inner, "code", code);
 	jw_end_object(&inner);
-	struct jw w = open_frame(m, "content_block_delta");
+	struct jw w = open_indexed(m, "content_block_delta");
 	jw_key(&w, "delta");
 	jw_object(&w);
 	jw_kcstr(&w, "type", "input_json_delta");
 	jw_kstr(&w, "partial_json", buf_str(&b));
 	jw_end_object(&w);
-	close_frame(m, &w);
+	messages_close_frame(m, &w);
 	buf_done(&b);
 }
 
@@ -125,15 +105,15 @@ messages_reply_code(struct reply *r, const struct code_record *rec)
 		write_whole(m, rec);
 		return;
 	}
-	struct jw w = open_frame(m, "content_block_start");
+	struct jw w = open_indexed(m, "content_block_start");
 	jw_key(&w, "content_block");
 	write_use(&w, rec, false);
-	close_frame(m, &w);
+	messages_close_frame(m, &w);
 	input_frame(m, rec->code);
-	stop_frame(m);
-	w = open_frame(m, "content_block_start");
+	messages_stop_frame(m);
+	w = open_indexed(m, "content_block_start");
 	jw_key(&w, "content_block");
 	write_result(&w, rec);
-	close_frame(m, &w);
-	stop_frame(m);
+	messages_close_frame(m, &w);
+	messages_stop_frame(m);
 }
