@@ -1,11 +1,14 @@
 #include "tools/demo-model/pace.h"
 
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -25,11 +28,14 @@ struct pace *
 pace_new(struct evhttp_request *req, unsigned delay_ms)
 {
 	struct pace *p = MEM_NEW(struct pace);
+	struct evhttp_connection *conn = evhttp_request_get_connection(req);
+	int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(conn)), on = 1;
 
+	/* Pieces are small and follow each other: none may wait for the last one's receipt. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	p->req = req;
 	p->delay_ms = delay_ms;
-	p->timer = event_new(
-	    evhttp_connection_get_base(evhttp_request_get_connection(req)), -1, 0, send_next, p);
+	p->timer = event_new(evhttp_connection_get_base(conn), -1, 0, send_next, p);
 	return p;
 }
 
