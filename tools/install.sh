@@ -23,7 +23,7 @@ install)
 	install -m 755 "$out/otari" "$sbin/otari"
 	install -m 755 "$out/otarictl" "$bin/otarictl"
 	install -m 755 "$out/otari-init" "$libexec/otari-init"
-	for page in docs/man/*.[1-9]; do
+	for page in docs/*.[1-9]; do
 		[ -f "$page" ] || continue
 		install -d "$man/man${page##*.}"
 		install -m 644 "$page" "$man/man${page##*.}/"
@@ -42,7 +42,7 @@ install)
 	;;
 uninstall)
 	rm -f "$sbin/otari" "$bin/otarictl" "$libexec/otari-init"
-	for page in docs/man/*.[1-9]; do
+	for page in docs/*.[1-9]; do
 		[ ! -f "$page" ] || rm -f "$man/man${page##*.}/$(basename "$page")"
 	done
 	rmdir "$libexec" 2>/dev/null || :
