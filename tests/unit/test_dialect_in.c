@@ -256,8 +256,7 @@ Test(dialect_in, what_the_other_wire_cannot_say_is_named, .timeout = 10)
 		   "\","
 		   "\"response_format\":{\"type\":\"json_object\"},\"logprobs\":false"),
 		"chat.stop,chat.response_format.json_object,chat.seed,chat.logit_bias,chat."
-		"presence_penalty,"
-		"chat.logprobs"},
+		"presence_penalty"},
 	    {WIRE_MESSAGES,
 		MB("{\"type\":\"hologram\"},{\"type\":\"image\",\"source\":{\"type\":\"file\","
 		   "\"file_id\":\"f\"}},{\"type\":\"document\",\"source\":{\"type\":\"url\","

@@ -26,6 +26,36 @@ arguments_text(struct str text)
 	return arguments_blank(text) ? STR("{}") : text;
 }
 
+/* {key: text} */
+static struct str
+wrap(struct arena *a, const char *key, struct str text)
+{
+	struct buf b = BUF_INIT(6 * text.len + 64);
+	struct jw w;
+	jw_init(&w, &b);
+	jw_object(&w);
+	jw_kstr(&w, key, text);
+	jw_end_object(&w);
+	struct str ret = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return ret;
+}
+
+struct str
+arguments_of_text(struct arena *a, struct str input)
+{
+	return wrap(a, "input", input);
+}
+
+struct str
+arguments_input(struct arena *a, struct str arguments)
+{
+	struct jval v;
+	if (jdoc_parse(a, arguments, &v, NULL) != ERR_OK || !jv_is(jv_get(v, "input"), JT_STRING))
+		return arguments;
+	return jv_str(a, jv_get(v, "input"));
+}
+
 struct str
 arguments_object(struct arena *a, struct str text)
 {
@@ -34,15 +64,7 @@ arguments_object(struct arena *a, struct str text)
 		return STR("{}");
 	if (jdoc_parse(a, text, &v, NULL) == ERR_OK && jv_is(v, JT_OBJECT))
 		return jv_raw(v);
-	struct buf b = BUF_INIT(6 * text.len + 64);
-	struct jw w;
-	jw_init(&w, &b);
-	jw_object(&w);
-	jw_kstr(&w, "_raw", text);
-	jw_end_object(&w);
-	struct str ret = arena_str(a, buf_str(&b));
-	buf_done(&b);
-	return ret;
+	return wrap(a, "_raw", text);
 }
 
 struct str

@@ -14,6 +14,10 @@
 struct str arguments_object(struct arena *a, struct str text);
 /* Blank or null → {}; anything else as it is: Chat takes any text. */
 struct str arguments_text(struct str text);
+/* A custom tool takes free text: {"input": text}, and back (the text itself when it is no such
+ * object). */
+struct str arguments_of_text(struct arena *a, struct str input);
+struct str arguments_input(struct arena *a, struct str arguments);
 bool arguments_blank(struct str text);
 /* Without the white space in front; what is at the end may belong to a string that goes on. */
 struct str arguments_begin(struct str text);

@@ -1,6 +1,6 @@
 #include "worker/dialect/chat_messages.h"
 
-#include "base/json_write.h"
+#include "worker/dialect/arguments.h"
 #include "worker/dialect/read.h"
 
 /* Appends the parts of a message's content. Empty texts are nothing. */
@@ -74,14 +74,7 @@ read_custom_call(struct conversation *c, struct jval v, struct part *p, struct e
 		e = read_str(c->arena, custom, "input", REQUIRED, &input, reterr);
 	if (e != ERR_OK)
 		return e;
-	struct buf b = BUF_INIT(6 * input.len + 64);
-	struct jw w;
-	jw_init(&w, &b);
-	jw_object(&w);
-	jw_kstr(&w, "input", input);
-	jw_end_object(&w);
-	p->arguments = arena_str(c->arena, buf_str(&b));
-	buf_done(&b);
+	p->arguments = arguments_of_text(c->arena, input);
 	return ERR_OK;
 }
 

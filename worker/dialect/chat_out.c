@@ -49,24 +49,27 @@ write_function(struct jw *w, struct str name, struct str description, struct str
 static bool
 is_sendable(const struct tool *t)
 {
-	return t->kind == TOOL_FUNCTION || (t->raw_wire == WIRE_CHAT && t->raw.ptr != NULL) ||
-	       client_tool_of(t->type) != NULL;
+	if (t->raw_wire == WIRE_CHAT && t->raw.ptr != NULL)
+		return true;
+	return !t->is_excluded && (t->kind == TOOL_FUNCTION || client_tool_of(t->type) != NULL);
 }
 
 static void
 write_tool(struct chat_writer *cw, const struct tool *t)
 {
 	const struct client_tool *known = client_tool_of(t->type);
-	if (t->raw.ptr != NULL && t->raw_wire == WIRE_CHAT)
+	if (!is_sendable(t)) {
+		if (!t->is_excluded)
+			drop_named(cw->conv, "tools", t->type);
+	} else if (t->raw.ptr != NULL && t->raw_wire == WIRE_CHAT) {
 		jw_raw(&cw->w, t->raw);
-	else if (t->kind == TOOL_FUNCTION)
+	} else if (t->kind == TOOL_FUNCTION) {
 		write_function(&cw->w, name_for_chat(cw->conv->arena, t->name), t->description,
 		    t->schema_raw, t->strict);
-	else if (known != NULL)
+	} else {
 		write_function(&cw->w, str_c(known->name), str_c(known->description),
 		    str_c(known->schema), -1);
-	else
-		drop_named(cw->conv, "tools", t->type);
+	}
 }
 
 static void
@@ -181,14 +184,21 @@ write_format(struct chat_writer *cw)
 {
 	const struct output_format *f = &cw->conv->format;
 	struct jw *w = &cw->w;
-	if (f->kind != FORMAT_JSON_SCHEMA)
+	if (f->kind != FORMAT_JSON_SCHEMA && f->kind != FORMAT_JSON_OBJECT)
 		return;
 	jw_key(w, "response_format");
 	jw_object(w);
+	if (f->kind == FORMAT_JSON_OBJECT) {
+		jw_kcstr(w, "type", "json_object");
+		jw_end_object(w);
+		return;
+	}
 	jw_kcstr(w, "type", "json_schema");
 	jw_key(w, "json_schema");
 	jw_object(w);
 	jw_kstr(w, "name", f->name.len > 0 ? f->name : STR("response"));
+	if (f->description.len > 0)
+		jw_kstr(w, "description", f->description);
 	write_kraw_if(w, "schema", f->schema_raw);
 	if (f->strict >= 0)
 		jw_kbool(w, "strict", f->strict == 1);
@@ -199,26 +209,54 @@ write_format(struct chat_writer *cw)
 static void
 write_user_id(struct chat_writer *cw)
 {
-	struct str user = cw->conv->user;
-	if (user.len == 0)
+	struct conversation *c = cw->conv;
+	if (c->user.len == 0)
 		return;
-	if (!cw->opt->native_openai) /* strict servers refuse the member */
-		drop_named(cw->conv, "metadata", STR("user_id"));
+	if (cw->opt->native_openai)
+		jw_kstr(&cw->w, "user", c->user);
+	else if (c->wire == WIRE_MESSAGES) /* strict servers refuse the member */
+		drop_named(c, "metadata", STR("user_id"));
 	else
-		jw_kstr(&cw->w, "user", user);
+		drop_named(c, "user", STR_NULL);
 }
 
 static void
 write_effort(struct chat_writer *cw)
 {
 	struct str effort = cw->conv->effort;
-	if (effort.len == 0 || str_eq(effort, STR("none")) || !effort_known(effort))
+	/* On Messages "none" is the everyday "disabled"; on Responses the client chose it. */
+	bool none = str_eq(effort, STR("none")) &&
+		    !(cw->opt->native_openai && cw->conv->wire == WIRE_RESPONSES);
+	if (effort.len == 0 || none || !effort_known(effort))
 		return;
 	jw_kstr(
 	    &cw->w, "reasoning_effort", cw->opt->native_openai ? effort : effort_common(effort));
 }
 
-/* Messages' settings in Chat's words. */
+/* What OpenAI has under one name on both of its wires, and other servers not at all. */
+static void
+write_openai_members(struct chat_writer *cw)
+{
+	static const char *const shared[] = {"metadata", "service_tier", "prompt_cache_key",
+	    "prompt_cache_options", "prompt_cache_retention"};
+	struct conversation *c = cw->conv;
+	if (!cw->opt->native_openai) {
+		if (c->verbosity.len > 0)
+			drop_named(c, "text", STR("verbosity"));
+		return;
+	}
+	if (c->verbosity.len > 0)
+		jw_kstr(&cw->w, "verbosity", c->verbosity);
+	if (c->wire == WIRE_MESSAGES && str_eq(c->service_tier_raw, STR("\"standard_only\"")))
+		jw_kcstr(&cw->w, "service_tier", "default");
+	for (size_t i = 0; c->wire == WIRE_RESPONSES && i < ARRAY_LEN(shared); i++) {
+		const struct field *f = extra_find(c, shared[i]);
+		if (f != NULL && !str_eq(f->raw, STR("null")))
+			jw_kraw(&cw->w, shared[i], f->raw);
+	}
+}
+
+/* Other wires' settings in Chat's words. */
 static void
 write_mapped_settings(struct chat_writer *cw)
 {
@@ -232,8 +270,7 @@ write_mapped_settings(struct chat_writer *cw)
 	write_effort(cw);
 	write_format(cw);
 	write_user_id(cw);
-	if (cw->opt->native_openai && str_eq(c->service_tier_raw, STR("\"standard_only\"")))
-		jw_kcstr(w, "service_tier", "default");
+	write_openai_members(cw);
 	drop_unmapped_members(cw->conv);
 }
 
@@ -268,6 +305,9 @@ chat_encode(struct conversation *conv, const struct encode_options *opt, struct 
 	write_stream(&cw);
 	write_tools(&cw);
 	jw_end_object(w);
+	enum err_code e = refuse_kept_elsewhere(conv, reterr);
+	if (e != ERR_OK)
+		return e;
 	if (out->overflowed || arena_overflowed(conv->arena))
 		return err_set(reterr, ERR_TOOLARGE, "the request is too large for its provider");
 	return ERR_OK;

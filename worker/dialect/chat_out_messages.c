@@ -313,6 +313,25 @@ write_assistant(struct chat_writer *cw, const struct message *m)
 	buf_done(&text);
 }
 
+/* Each item of a Responses input is a message; here what one side says between two turns of the
+ * other is one. Returns the last message that was written. */
+static const struct message *
+write_joined_assistant(struct chat_writer *cw, const struct message *m)
+{
+	struct message joined = {.role = MESSAGE_ASSISTANT, .name = m->name};
+	struct gathered g = {.first = NULL};
+	g.end = &g.first;
+	for (;; m = m->next) {
+		for (const struct part *p = m->parts; p != NULL; p = p->next)
+			gather(cw, &g, p);
+		if (m->next == NULL || m->next->role != MESSAGE_ASSISTANT)
+			break;
+	}
+	joined.parts = g.first;
+	write_assistant(cw, &joined);
+	return m;
+}
+
 void
 chat_write_messages(struct chat_writer *cw)
 {
@@ -330,6 +349,8 @@ chat_write_messages(struct chat_writer *cw)
 			write_system(cw, m, leading);
 		else if (m->role == MESSAGE_USER)
 			write_user(cw, m);
+		else if (cw->conv->wire == WIRE_RESPONSES)
+			m = write_joined_assistant(cw, m);
 		else
 			write_assistant(cw, m);
 	}

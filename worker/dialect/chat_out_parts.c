@@ -1,6 +1,7 @@
 /* Parts of a message in Chat's words (openai-wire §10.2). */
 #include "worker/dialect/chat_out.h"
 #include "worker/dialect/drop.h"
+#include "worker/dialect/stand_in.h"
 
 void
 chat_write_data_url(struct jw *w, const struct media *m, const char *default_type)
@@ -12,58 +13,6 @@ chat_write_data_url(struct jw *w, const struct media *m, const char *default_typ
 	buf_addc(w->out, '"');
 }
 
-static struct str
-document_text(struct chat_writer *cw, const struct part *p)
-{
-	struct arena *a = cw->conv->arena;
-	const struct media *m = &p->media;
-	struct buf b = BUF_INIT(m->data.len + m->filename.len + p->text.len + 64);
-	if (m->filename.len > 0) {
-		buf_add(&b, STR("Document: "));
-		buf_add(&b, m->filename);
-		buf_addc(&b, '\n');
-	}
-	if (p->text.len > 0) {
-		buf_add(&b, p->text);
-		buf_addc(&b, '\n');
-	}
-	if (m->source == MEDIA_URL)
-		buf_add(&b, STR("Document at "));
-	buf_add(&b, m->data);
-	struct str ret = arena_str(a, buf_str(&b));
-	buf_done(&b);
-	return ret;
-}
-
-/* An execution that the provider of another wire made is still part of the story. */
-static struct str
-opaque_text(struct chat_writer *cw, const struct part *p)
-{
-	struct conversation *c = cw->conv;
-	struct jval v;
-	struct str text = STR("");
-	if (p->raw_wire == WIRE_MESSAGES && p->raw.ptr != NULL &&
-	    jdoc_parse(c->arena, p->raw, &v, NULL) == ERR_OK) {
-		switch (fold_block(&cw->fold, v, false, &text)) {
-		case FOLD_TEXT:
-		case FOLD_REMOVE:
-			return text;
-		case FOLD_KEEP:
-			break;
-		}
-	}
-	drop_named(c, "content", p->name);
-	return STR("");
-}
-
-static struct str
-missing_file(struct chat_writer *cw, const struct part *p, const char *what)
-{
-	drop_named(cw->conv, "content", str_c(what));
-	return arena_printf(cw->conv->arena, "[%s %.*s cannot be shown to this model]", what,
-	    (int)(p->media.file_id.len < 128 ? p->media.file_id.len : 128), p->media.file_id.ptr);
-}
-
 struct str
 chat_part_text(struct chat_writer *cw, const struct part *p)
 {
@@ -72,21 +21,23 @@ chat_part_text(struct chat_writer *cw, const struct part *p)
 	case PART_REFUSAL:
 		return p->text.ptr != NULL ? p->text : STR("");
 	case PART_IMAGE:
-		return p->media.source == MEDIA_FILE_ID ? missing_file(cw, p, "image") : STR_NULL;
+		return p->media.source == MEDIA_FILE_ID ? stand_in_file(cw->conv, p, "image")
+							: STR_NULL;
 	case PART_DOCUMENT:
 		if (p->media.source == MEDIA_TEXT)
-			return document_text(cw, p);
+			return stand_in_document(cw->conv, p);
 		if (p->media.source == MEDIA_URL) {
-			drop_named(cw->conv, "content", STR("document_url"));
-			return document_text(cw, p);
+			drop_named(cw->conv, cw->conv->wire == WIRE_RESPONSES ? "input" : "content",
+			    STR("document_url"));
+			return stand_in_document(cw->conv, p);
 		}
 		return p->media.source == MEDIA_FILE_ID && !cw->opt->native_openai
-			   ? missing_file(cw, p, "document")
+			   ? stand_in_file(cw->conv, p, "document")
 			   : STR_NULL;
 	case PART_AUDIO:
 		return STR_NULL;
 	case PART_OPAQUE:
-		return opaque_text(cw, p);
+		return stand_in_opaque(cw->conv, &cw->fold, p);
 	case PART_UPLOAD:    /* is in the code's working directory, if anywhere */
 	case PART_REASONING: /* never as visible text */
 	case PART_CALL:

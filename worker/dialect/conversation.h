@@ -94,6 +94,8 @@ struct tool {
 	struct str purpose_hint;     /* gateway-only member, or empty */
 	struct str *container_files; /* code_interpreter: tools[].container.file_ids */
 	size_t container_file_count;
+	bool is_excluded; /* a choice of allowed tools leaves it out: its own wire says so there,
+			     other wires are not shown it */
 	bool is_in_input; /* Responses' additional_tools item declares it: its own wire has it there
 			   */
 };

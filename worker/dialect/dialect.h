@@ -91,8 +91,8 @@ struct dialect {
 	void (*reply_ping)(struct reply *r);
 };
 
-extern const struct dialect dialect_chat, dialect_messages; /* dialect_responses: later */
-const struct dialect *dialect_of(enum wire w);              /* NULL: not built */
+extern const struct dialect dialect_chat, dialect_messages, dialect_responses;
+const struct dialect *dialect_of(enum wire w); /* NULL: not built */
 
 /* An error body of the wire: its own envelope at the top level (error types of the wire), plus the
  * member `detail` that upstream's clients read. type NULL: chosen from status. details_raw: a JSON

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/read.h"
 
 #define WORD_MAX 64u
 
@@ -33,6 +34,26 @@ void
 drop_unmapped_members(struct conversation *c)
 {
 	for (const struct field *f = c->extra; f != NULL; f = f->next)
-		if (member_use(c->wire, f->key) == MEMBER_UNKNOWN && !str_eq(f->raw, STR("null")))
+		if (member_use(c->wire, f->key) == MEMBER_UNKNOWN &&
+		    !member_is_default(c->wire, f->key, f->raw))
 			drop_named(c, "", f->key);
+}
+
+enum err_code
+refuse_kept_elsewhere(const struct conversation *c, struct err *reterr)
+{
+	static const char *const members[] = {"conversation", "prompt"};
+	struct str id = c->previous_response_id;
+	if (c->wire != WIRE_RESPONSES)
+		return ERR_OK;
+	if (id.len > 0)
+		return err_set(reterr, ERR_INPUT, "Previous response with id '%.*s' not found.",
+		    (int)(id.len < 80 ? id.len : 80), id.ptr);
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		const struct field *f = extra_find(c, members[i]);
+		if (f != NULL && !str_eq(f->raw, STR("null")))
+			return err_set(
+			    reterr, ERR_INPUT, "%s: this model's provider keeps none", members[i]);
+	}
+	return ERR_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef OTARI_WORKER_DIALECT_DROP_H
 #define OTARI_WORKER_DIALECT_DROP_H
 
+#include "base/err.h"
 #include "worker/dialect/conversation.h"
 
 /* "messages.<a>" or "messages.<a>.<b>" (b may be empty), with the client's wire in front. What is
@@ -9,5 +10,9 @@
 void drop_named(struct conversation *c, const char *a, struct str b);
 /* Every top-level member of the client's that the other wire has no place for. */
 void drop_unmapped_members(struct conversation *c);
+/* ERR_INPUT when the request builds on what only a Responses provider would hold: an earlier
+ * response that nobody put in front of the input, a conversation, a stored prompt. For writers of
+ * other wires. */
+MUST_CHECK enum err_code refuse_kept_elsewhere(const struct conversation *c, struct err *reterr);
 
 #endif

@@ -143,3 +143,50 @@ fold_block(struct fold *f, struct jval block, bool minted_only, struct str *ret_
 	return is_minted(id) && (result || str_eq(type, STR("mcp_tool_use"))) ? FOLD_REMOVE
 									      : FOLD_KEEP;
 }
+
+/* "…/files/ID/content": how an image that we stored is shown. */
+static struct str
+file_of_url(struct str url)
+{
+	size_t at = str_find(url, STR("/files/"));
+	if (at == SIZE_MAX || str_starts_nocase(url, STR("data:")))
+		return STR_NULL;
+	struct str rest = str_from(url, at + 7);
+	return str_sub(rest, 0, str_chr(rest, '/'));
+}
+
+static void
+add_item_outputs(struct arena *a, struct buf *b, struct jval outputs)
+{
+	struct jiter it = {0};
+	bool any = false;
+	while (jv_next(outputs, &it))
+		add_section(b, "logs", jv_str(a, jv_get(it.value, "logs")));
+	it = (struct jiter){0};
+	while (jv_next(outputs, &it)) {
+		struct str id = jv_str(a, jv_get(it.value, "file_id"));
+		if (id.len == 0)
+			id = file_of_url(jv_str(a, jv_get(it.value, "url")));
+		if (id.len == 0)
+			continue;
+		buf_add(b, any ? STR(", ") : STR("\nfiles: "));
+		buf_add(b, id);
+		any = true;
+	}
+}
+
+struct str
+fold_code_item(struct arena *a, struct jval item)
+{
+	struct buf b = BUF_INIT(64u << 20);
+	struct str code = jv_str(a, jv_get(item, "code"));
+	buf_add(&b, STR("[code was executed]"));
+	if (code.len > 0)
+		add_code(&b, code, STR("python"));
+	add_item_outputs(a, &b, jv_get(item, "outputs"));
+	if (jv_str_is(jv_get(item, "status"), "failed"))
+		buf_add(&b, STR("\nstatus: failed"));
+	struct str ret = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return ret;
+}

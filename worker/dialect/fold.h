@@ -32,5 +32,7 @@ enum fold_action {
 /* minted_only: leave the provider's own pairs alone. */
 enum fold_action fold_block(
     struct fold *f, struct jval block, bool minted_only, struct str *ret_text);
+/* The text that stands for a code_interpreter_call item of Responses. */
+struct str fold_code_item(struct arena *a, struct jval item);
 
 #endif

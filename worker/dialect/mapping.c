@@ -293,6 +293,55 @@ static const struct member messages_members[] = {
     {"diagnostics", MEMBER_HINT},
 };
 
+static const struct member responses_members[] = {
+    {"model", MEMBER_MAPPED},
+    {"input", MEMBER_MAPPED},
+    {"instructions", MEMBER_MAPPED},
+    {"stream", MEMBER_MAPPED},
+    {"stream_options", MEMBER_MAPPED},
+    {"max_output_tokens", MEMBER_MAPPED},
+    {"temperature", MEMBER_MAPPED},
+    {"top_p", MEMBER_MAPPED},
+    {"tools", MEMBER_MAPPED},
+    {"tool_choice", MEMBER_MAPPED},
+    {"parallel_tool_calls", MEMBER_MAPPED},
+    {"text", MEMBER_MAPPED},
+    {"reasoning", MEMBER_MAPPED},
+    {"include", MEMBER_MAPPED},
+    {"user", MEMBER_MAPPED},
+    {"safety_identifier", MEMBER_MAPPED},
+    {"previous_response_id", MEMBER_MAPPED},
+    {"store", MEMBER_MAPPED},
+    {"background", MEMBER_MAPPED}, /* true is refused */
+    {"service_tier", MEMBER_HINT},
+    {"metadata", MEMBER_HINT},
+    {"prompt_cache_key", MEMBER_HINT},
+    {"prompt_cache_options", MEMBER_HINT},
+    {"prompt_cache_retention", MEMBER_HINT},
+};
+
+/* Clients that spell out what holds anyway ask for nothing. */
+static const struct {
+	enum wire wire;
+	const char *key, *value;
+} defaults[] = {
+    {WIRE_CHAT, "logprobs", "false"},
+    {WIRE_CHAT, "frequency_penalty", "0"},
+    {WIRE_CHAT, "presence_penalty", "0"},
+    {WIRE_RESPONSES, "truncation", "\"disabled\""},
+    {WIRE_RESPONSES, "top_logprobs", "0"},
+};
+
+bool
+member_is_default(enum wire w, struct str key, struct str raw)
+{
+	for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
+		if (defaults[i].wire == w && str_eq(key, str_c(defaults[i].key)) &&
+		    str_eq(raw, str_c(defaults[i].value)))
+			return true;
+	return str_eq(raw, STR("null"));
+}
+
 static enum member_use
 find_member(const struct member *t, size_t n, struct str key)
 {
@@ -314,7 +363,7 @@ member_use(enum wire w, struct str key)
 	case WIRE_MESSAGES:
 		return find_member(messages_members, ARRAY_LEN(messages_members), key);
 	case WIRE_RESPONSES:
-		break;
+		return find_member(responses_members, ARRAY_LEN(responses_members), key);
 	}
 	return MEMBER_UNKNOWN;
 }

@@ -50,5 +50,7 @@ enum member_use {
 	MEMBER_HINT,    /* for one vendor's service only; leaving it out changes no answer */
 };
 enum member_use member_use(enum wire w, struct str key);
+/* Does this value say only what would hold without the member? */
+bool member_is_default(enum wire w, struct str key, struct str raw);
 
 #endif

@@ -31,7 +31,8 @@ const struct dialect dialect_messages = {
 static bool
 is_sendable(const struct tool *t)
 {
-	return t->kind == TOOL_FUNCTION || (t->raw.ptr != NULL && t->raw_wire == WIRE_MESSAGES);
+	return (t->kind == TOOL_FUNCTION && !t->is_excluded) ||
+	       (t->raw.ptr != NULL && t->raw_wire == WIRE_MESSAGES);
 }
 
 static void
@@ -39,7 +40,8 @@ write_tool(struct messages_writer *mw, const struct tool *t)
 {
 	struct jw *w = &mw->w;
 	if (!is_sendable(t)) {
-		drop_named(mw->conv, "tools", t->type);
+		if (!t->is_excluded)
+			drop_named(mw->conv, "tools", t->type);
 		return;
 	}
 	if (t->raw.ptr != NULL && t->raw_wire == WIRE_MESSAGES) {
@@ -121,7 +123,7 @@ write_tools(struct messages_writer *mw)
 
 /* --- settings --- */
 
-/* Chat allows 0..2, Messages 0..1. */
+/* The other wires allow 0..2, Messages 0..1. */
 static void
 write_temperature(struct messages_writer *mw)
 {
@@ -165,11 +167,16 @@ write_output_config(struct messages_writer *mw)
 		      !forced; /* thinking refuses a forced choice */
 	bool schema = c->format.kind == FORMAT_JSON_SCHEMA && c->format.schema_raw.ptr != NULL;
 	if (c->format.kind == FORMAT_JSON_OBJECT)
-		drop_named(mw->conv, "response_format", STR("json_object"));
+		drop_named(mw->conv, c->wire == WIRE_CHAT ? "response_format" : "text.format",
+		    STR("json_object"));
+	if (c->verbosity.len > 0)
+		drop_named(mw->conv, "text", STR("verbosity"));
 	if (effort) {
 		jw_key(w, "thinking");
 		jw_object(w);
 		jw_kcstr(w, "type", "adaptive");
+		if (c->reasoning_summary.len > 0) /* newer models leave the text out unasked */
+			jw_kcstr(w, "display", "summarized");
 		jw_end_object(w);
 	}
 	if (!effort && !schema)
@@ -188,7 +195,7 @@ write_output_config(struct messages_writer *mw)
 	jw_end_object(w);
 }
 
-/* Chat's settings in Messages' words. */
+/* OpenAI's settings in Messages' words. */
 static void
 write_mapped_settings(struct messages_writer *mw)
 {
@@ -221,6 +228,9 @@ refuse(const struct messages_writer *mw, struct err *reterr)
 	const struct conversation *c = mw->conv;
 	if (mw->refused != NULL)
 		return err_set(reterr, ERR_INPUT, "input_audio: this model takes no audio");
+	enum err_code e = refuse_kept_elsewhere(c, reterr);
+	if (e != ERR_OK)
+		return e;
 	if (c->wire == WIRE_CHAT && c->n_raw.ptr != NULL && !str_eq(c->n_raw, STR("1")))
 		return err_set(reterr, ERR_INPUT, "n: this model gives one choice");
 	for (const struct field *f = c->extra; f != NULL && c->wire == WIRE_CHAT; f = f->next)
@@ -233,7 +243,7 @@ enum err_code
 messages_encode(struct conversation *conv, const struct encode_options *opt, struct buf *out,
     struct err *reterr)
 {
-	struct messages_writer mw = {.conv = conv, .opt = opt};
+	struct messages_writer mw = {.conv = conv, .opt = opt, .fold = {.arena = conv->arena}};
 	struct jw *w = &mw.w;
 	jw_init(w, out);
 	jw_object(w);

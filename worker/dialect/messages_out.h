@@ -5,11 +5,13 @@
 
 #include "base/json_write.h"
 #include "worker/dialect/dialect.h"
+#include "worker/dialect/fold.h"
 
 struct messages_writer {
 	struct conversation *conv;
 	const struct encode_options *opt;
 	struct jw w;
+	struct fold fold;
 	const struct part *refused; /* first part that this wire cannot carry at all */
 };
 

@@ -1,8 +1,8 @@
 /* Parts of a message as Messages' content blocks (openai-wire §10.2, 10.4). */
 #include "worker/dialect/arguments.h"
-#include "worker/dialect/drop.h"
 #include "worker/dialect/messages_out.h"
 #include "worker/dialect/names.h"
+#include "worker/dialect/stand_in.h"
 
 bool
 messages_part_is_sendable(struct messages_writer *mw, const struct part *p)
@@ -31,8 +31,7 @@ messages_part_is_sendable(struct messages_writer *mw, const struct part *p)
 	case PART_OPAQUE:
 		break;
 	}
-	drop_named(mw->conv, "content", p->name);
-	return false;
+	return stand_in_opaque(mw->conv, &mw->fold, p).len > 0;
 }
 
 static void
@@ -151,8 +150,11 @@ messages_write_block(struct messages_writer *mw, const struct part *p)
 	case PART_RESULT:
 		write_result(mw, p);
 		break;
-	case PART_AUDIO:
 	case PART_OPAQUE:
+		jw_kcstr(w, "type", "text");
+		jw_kstr(w, "text", stand_in_opaque(mw->conv, &mw->fold, p));
+		break;
+	case PART_AUDIO:
 		break;
 	}
 	if (p->cache_control_raw.len > 0 && p->kind != PART_REASONING)

@@ -12,8 +12,8 @@ is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-struct str
-id_for_messages(struct arena *a, struct str id)
+static struct str
+plain_id(struct arena *a, struct str id, const char *prefix)
 {
 	bool fits = id.len > 0 && id.len <= ID_MAX;
 	for (size_t i = 0; fits && i < id.len; i++)
@@ -24,7 +24,19 @@ id_for_messages(struct arena *a, struct str id)
 	char hex[2 * 16 + 1];
 	sha256_of(id, sum);
 	hex_encode(sum, 16, hex);
-	return arena_printf(a, "toolu_%s", hex);
+	return arena_printf(a, "%s%s", prefix, hex);
+}
+
+struct str
+id_for_messages(struct arena *a, struct str id)
+{
+	return plain_id(a, id, "toolu_");
+}
+
+struct str
+id_for_responses(struct arena *a, struct str id)
+{
+	return plain_id(a, id, "call_");
 }
 
 struct str
