@@ -55,6 +55,45 @@ convert(const json_t *body)
 	return json_pack("{s:o, s:o}", "messages", messages, "tools", tools);
 }
 
+/* One item of a Responses input, as the Chat message that it would be. */
+static void
+convert_item(json_t *messages, const json_t *item)
+{
+	const char *type = json_string_value(json_object_get(item, "type"));
+	const char *role = json_string_value(json_object_get(item, "role"));
+
+	if (type != NULL && strcmp(type, "function_call_output") == 0)
+		json_array_append_new(messages, json_pack("{s:s, s:O?}", "role", "tool", "content",
+						    json_object_get(item, "output")));
+	else if (role != NULL && strcmp(role, "assistant") != 0)
+		json_array_append_new(messages,
+		    json_pack("{s:s, s:O?}", "role", strcmp(role, "user") == 0 ? "user" : "system",
+			"content", json_object_get(item, "content")));
+}
+
+static json_t *
+convert_responses(const json_t *body)
+{
+	json_t *messages = json_array(), *tools = json_array();
+	const json_t *input = json_object_get(body, "input");
+	size_t i;
+	json_t *it;
+
+	if (json_is_string(json_object_get(body, "instructions")))
+		json_array_append_new(messages, json_pack("{s:s, s:O}", "role", "system", "content",
+						    json_object_get(body, "instructions")));
+	if (json_is_string(input))
+		json_array_append_new(
+		    messages, json_pack("{s:s, s:O}", "role", "user", "content", input));
+	json_array_foreach(input, i, it)
+		convert_item(messages, it);
+	json_array_foreach(json_object_get(body, "tools"), i, it)
+		json_array_append_new(tools,
+		    json_pack("{s:{s:O?, s:O?}}", "function", "name", json_object_get(it, "name"),
+			"parameters", json_object_get(it, "parameters")));
+	return json_pack("{s:o, s:o}", "messages", messages, "tools", tools);
+}
+
 void
 ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t *body)
 {
@@ -69,7 +108,9 @@ ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t 
 	q->stream = json_is_true(json_object_get(body, "stream"));
 	q->include_usage =
 	    json_is_true(json_object_get(json_object_get(body, "stream_options"), "include_usage"));
-	q->body = wire == FAKE_MESSAGES ? convert(body) : json_incref(body);
+	q->body = wire == FAKE_MESSAGES    ? convert(body)
+		  : wire == FAKE_RESPONSES ? convert_responses(body)
+					   : json_incref(body);
 	talk_read(&q->talk, q->body);
 	tools = json_object_get(q->body, "tools");
 	json_array_foreach(tools, i, tool) {

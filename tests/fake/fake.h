@@ -1,8 +1,9 @@
 /* fake.h - the scriptable provider of the tests: what its parts agree on
  *
  * Process: fake-provider; one loop, one thread, loopback only.
- * Speaks Chat Completions (/v1/chat/completions) and Messages (/v1/messages). What it does is told
- * by the model that is asked for (scenario.c has the list), or in advance by POST /_next.
+ * Speaks Chat Completions (/v1/chat/completions), Messages (/v1/messages) and Responses
+ * (/v1/responses). What it does is told by the model that is asked for (scenario.c has the list),
+ * or in advance by POST /_next.
  */
 #ifndef OTARI_TESTS_FAKE_FAKE_H
 #define OTARI_TESTS_FAKE_FAKE_H
@@ -16,7 +17,7 @@
 
 struct evhttp_request;
 
-enum fake_wire { FAKE_CHAT, FAKE_MESSAGES };
+enum fake_wire { FAKE_CHAT, FAKE_MESSAGES, FAKE_RESPONSES };
 
 /* One request as the scenarios see it. */
 struct ask {
@@ -40,6 +41,10 @@ void scenario_error(struct evhttp_request *req, enum fake_wire wire, int status,
 /* messages_reply.c */
 void messages_reply_whole(struct pace *p, struct answer *a);
 void messages_reply_stream(struct pace *p, struct answer *a);
+
+/* responses_reply.c */
+void responses_reply_whole(struct pace *p, struct answer *a);
+void responses_reply_stream(struct pace *p, struct answer *a);
 
 /* recorded.c: the file of the folder OTARI_RECORDED that the model names; false: there is none. */
 bool recorded_run(struct ask *q, const char *name);

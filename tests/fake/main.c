@@ -60,6 +60,13 @@ on_messages(struct evhttp_request *req, void *arg)
 }
 
 static void
+on_responses(struct evhttp_request *req, void *arg)
+{
+	(void)arg;
+	serve(req, FAKE_RESPONSES);
+}
+
+static void
 on_other(struct evhttp_request *req, void *arg)
 {
 	(void)arg;
@@ -98,6 +105,7 @@ main(int argc, char **argv)
 	evhttp_set_timeout(http, 3600);
 	evhttp_set_cb(http, "/v1/chat/completions", on_chat, NULL);
 	evhttp_set_cb(http, "/v1/messages", on_messages, NULL);
+	evhttp_set_cb(http, "/v1/responses", on_responses, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(control); i++)
 		evhttp_set_cb(http, control[i], control_handle, NULL);
 	evhttp_set_gencb(http, on_other, NULL);

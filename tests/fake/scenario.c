@@ -36,7 +36,7 @@
 static const char *
 error_type(enum fake_wire wire, int status)
 {
-	if (wire == FAKE_CHAT)
+	if (wire != FAKE_MESSAGES)
 		return status == 401   ? "authentication_error"
 		       : status >= 500 ? "server_error"
 				       : "invalid_request_error";
@@ -61,7 +61,7 @@ error_type(enum fake_wire wire, int status)
 static json_t *
 error_json(enum fake_wire wire, int status, const char *text)
 {
-	if (wire == FAKE_CHAT)
+	if (wire != FAKE_MESSAGES)
 		return json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", text, "type",
 		    error_type(wire, status), "param", "code");
 	return json_pack("{s:s, s:{s:s, s:s}, s:s}", "type", "error", "error", "type",
@@ -112,7 +112,7 @@ add_code_call(struct answer *a, const struct ask *q, struct str code)
 {
 	struct answer_call *c;
 
-	c = answer_add_call(a, q->wire == FAKE_CHAT ? "call_" : "toolu_",
+	c = answer_add_call(a, q->wire == FAKE_MESSAGES ? "toolu_" : "call_",
 	    q->talk.run_name != NULL ? q->talk.run_name : "code_execution");
 	if (c != NULL)
 		answer_call_code(c, code);
@@ -123,7 +123,7 @@ add_client_call(struct answer *a, const struct ask *q)
 {
 	struct answer_call *c;
 
-	c = answer_add_call(a, q->wire == FAKE_CHAT ? "call_" : "toolu_",
+	c = answer_add_call(a, q->wire == FAKE_MESSAGES ? "toolu_" : "call_",
 	    q->client_tool != NULL ? q->client_tool : "get_time");
 	if (c != NULL)
 		buf_add(&c->arguments, STR("{\"zone\": \"UTC\"}"));
@@ -211,6 +211,28 @@ make_answer(struct answer *a, const struct ask *q)
 }
 
 /* The endings that break off do so half-way: the tail of the pieces is what they leave out. */
+static const char *const id_prefixes[] = {
+    [FAKE_CHAT] = "chatcmpl-", [FAKE_MESSAGES] = "msg_", [FAKE_RESPONSES] = "resp_"};
+
+static void
+write_answer(struct pace *p, struct answer *a, const struct ask *q, bool include_usage)
+{
+	switch (q->wire) {
+	case FAKE_CHAT:
+		if (q->stream)
+			chat_reply_stream(p, a, include_usage);
+		else
+			chat_reply_whole(p, a);
+		break;
+	case FAKE_MESSAGES:
+		(q->stream ? messages_reply_stream : messages_reply_whole)(p, a);
+		break;
+	case FAKE_RESPONSES:
+		(q->stream ? responses_reply_stream : responses_reply_whole)(p, a);
+		break;
+	}
+}
+
 static void
 send_answer(struct ask *q)
 {
@@ -221,18 +243,9 @@ send_answer(struct ask *q)
 
 	(void)numbered(q, "slow-", &delay_ms);
 	p = pace_new(q->req, (unsigned)delay_ms);
-	answer_init(&a, q->wire == FAKE_CHAT ? "chatcmpl-" : "msg_", str_c(q->model));
+	answer_init(&a, id_prefixes[q->wire], str_c(q->model));
 	make_answer(&a, q);
-	if (!q->stream) {
-		if (q->wire == FAKE_CHAT)
-			chat_reply_whole(p, &a);
-		else
-			messages_reply_whole(p, &a);
-	} else if (q->wire == FAKE_CHAT) {
-		chat_reply_stream(p, &a, q->include_usage);
-	} else {
-		messages_reply_stream(p, &a);
-	}
+	write_answer(p, &a, q, q->include_usage);
 	if (is(q, "stall"))
 		end = PACE_STALL;
 	else if (is(q, "cut"))
@@ -251,7 +264,7 @@ send_answer(struct ask *q)
 static void
 send_fixed(struct ask *q)
 {
-	static struct buf made[2][2];
+	static struct buf made[3][2];
 	struct buf *b = &made[q->wire][q->stream];
 	struct evbuffer *out = evbuffer_new();
 	struct answer a;
@@ -263,14 +276,7 @@ send_fixed(struct ask *q)
 		answer_init(&a, "chatcmpl-", str_c(q->model));
 		for (int i = 0; i < 16; i++)
 			buf_add(&a.text, STR("fourteen bytes"));
-		if (q->wire == FAKE_CHAT && q->stream)
-			chat_reply_stream(p, &a, true);
-		else if (q->wire == FAKE_CHAT)
-			chat_reply_whole(p, &a);
-		else if (q->stream)
-			messages_reply_stream(p, &a);
-		else
-			messages_reply_whole(p, &a);
+		write_answer(p, &a, q, true);
 		pace_take(p, b);
 		answer_done(&a);
 	}

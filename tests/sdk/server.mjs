@@ -87,6 +87,11 @@ ${user ? `user: ${user.name}\n` : ''}providers:
     wire: messages
     api_base: ${fakeUrl}
     api_key: none
+  answers:
+    provider_type: openai
+    wire: responses
+    api_base: ${fakeUrl}
+    api_key: none
 `,
   );
   const otari = start('otari', ['-f', '-c', join(dir, 'otari.conf')], /"listening"[^\n]*"port":(\d+)/);
