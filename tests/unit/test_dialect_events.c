@@ -245,6 +245,12 @@ static const struct row messages_rows[] = {
 	   "\"container\":{\"id\":\"cntr\"},\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}}")
 	    ME("{\"type\":\"message_stop\"}"),
 	MHEAD "call a f:{\"x\":1}\nfinish tool\nusage 0 0\nend\n"},
+    {"a call made by the provider's code",
+	MSTART BSTART("0",
+	    "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{\"x\":1},\"caller\":"
+	    "{\"type\":\"code_execution_20250825\",\"tool_id\":\"s\"}}") BSTOP("0")
+	    MEND("tool_use"),
+	MHEAD "opaque:\nfinish tool\n" MUSE},
     {"container in the delta",
 	MSTART TEXT("0", "x")
 	    ME("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\","
@@ -295,6 +301,10 @@ check_rows(const struct row *rows, size_t n, enum wire w)
 		}
 		if (once.ended)
 			check_clients(a, &rows[i], w, sse);
+		if (str_find(str_c(rows[i].name), STR("made by the provider")) != SIZE_MAX)
+			cr_expect(
+			    str_find(once.bytes, STR("\"stop_reason\":\"tool_use\"")) != SIZE_MAX,
+			    "%s", once.bytes.ptr);
 		arena_free(&a);
 	}
 }

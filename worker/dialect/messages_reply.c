@@ -124,6 +124,15 @@ block_stop(struct messages_reply *m)
 		whole_stop(m);
 }
 
+/* A call that the provider's code made is opaque to us, and still the client's to answer. */
+static bool
+is_tool_use(struct arena *a, struct str raw)
+{
+	struct jval v;
+	return raw.len > 0 && jdoc_parse(a, raw, &v, NULL) == ERR_OK &&
+	       jv_str_is(jv_get(v, "type"), "tool_use");
+}
+
 static void
 block_start(struct messages_reply *m, const struct turn_event *ev)
 {
@@ -141,7 +150,7 @@ block_start(struct messages_reply *m, const struct turn_event *ev)
 	m->opaque_raw = arena_str(a, ev->raw);
 	m->call_id = arena_str(a, ev->id);
 	m->call_name = name_from_chat(a, m->base.opt.request, arena_str(a, ev->name));
-	if (ev->kind == BLOCK_CALL)
+	if (ev->kind == BLOCK_CALL || is_tool_use(a, m->opaque_raw))
 		m->has_call = true;
 	if (m->base.opt.stream && (ev->kind == BLOCK_CALL || ev->kind == BLOCK_OPAQUE))
 		messages_stream_show(m);
