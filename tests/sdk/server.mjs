@@ -82,6 +82,11 @@ ${user ? `user: ${user.name}\n` : ''}providers:
     wire: chat
     api_base: ${fakeUrl}
     api_key: none
+  mistral:
+    provider_type: mistral
+    wire: chat
+    api_base: ${fakeUrl}
+    api_key: none
   claude:
     provider_type: anthropic
     wire: messages

@@ -50,7 +50,8 @@ rm -f "$dir"/*.mjs
 cp tests/sdk/*.mjs "$dir/"
 [ $# -gt 0 ] || set -- "$dir"/*.test.mjs
 OTARI_TEST_BIN=$(cd "$out" && pwd) || exit 1
-export OTARI_TEST_BIN NO_COLOR=1
+OTARI_CHECKOUT=$PWD
+export OTARI_TEST_BIN OTARI_CHECKOUT NO_COLOR=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 "$node" --test --test-reporter=spec --test-concurrency=1 --test-timeout=180000 "$@" 2>&1 | tee "$log"

@@ -306,7 +306,7 @@ parsed(struct completion *c)
 	}
 	if (!resolve_target(c))
 		return;
-	if (c->fits_fast && c->wire == c->target.wire) {
+	if (c->fits_fast && c->wire == c->target.wire && target_is_faithful(&c->target)) {
 		struct jval user = c->wire == WIRE_MESSAGES
 				       ? jv_get(jv_get(c->root, "metadata"), "user_id")
 				       : jv_get(c->root, "user");

@@ -128,6 +128,8 @@ pass_event(struct tap *t, struct str event, struct buf *out)
 {
 	struct str data = single_data(event);
 	struct jval model = JV_ABSENT;
+	if (t->has_end) /* nothing may follow the answer's last event */
+		return;
 	if (str_eq(data, STR("[DONE]")))
 		t->has_end = true;
 	if (data.ptr == NULL || !is_worth_reading(t, data)) {

@@ -39,6 +39,16 @@ copy_headers(
 	}
 }
 
+bool
+target_is_faithful(const struct target *t)
+{
+	static const struct str deviating[] = {STR_INIT("mistral")};
+	for (size_t i = 0; i < ARRAY_LEN(deviating); i++)
+		if (str_eq_nocase(t->provider_type, deviating[i]))
+			return false;
+	return true;
+}
+
 enum err_code
 target_resolve(struct arena *a, struct snapshot *policy, const struct secrets *secrets,
     struct str model, struct target *ret, struct err *reterr)

@@ -6,6 +6,8 @@
 #ifndef OTARI_WORKER_UPSTREAM_TARGET_H
 #define OTARI_WORKER_UPSTREAM_TARGET_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "ipc/secrets.h"
@@ -33,6 +35,10 @@ struct target {
 	int64_t max_tokens_default;
 };
 
+/* Do this provider's bytes keep to their own wire, so that clients of that wire may read them
+ * unread by us? Mistral's chunks leave out roles and call indices that OpenAI's clients insist on.
+ */
+bool target_is_faithful(const struct target *t);
 /* ERR_INPUT: no model; ERR_NOTFOUND: no such provider or model; the text is fit for the client. */
 MUST_CHECK enum err_code target_resolve(struct arena *a, struct snapshot *policy,
     const struct secrets *secrets, struct str model, struct target *ret, struct err *reterr);
