@@ -11,7 +11,7 @@
 #include "base/fd.h"
 
 #define BOARD_MAGIC   0x4f54424fu
-#define BOARD_VERSION 1u
+#define BOARD_VERSION 2u
 
 _Static_assert(sizeof(struct board_slot) % 64 == 0, "slots do not share cache lines");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the board needs lock-free 64-bit atomics");
@@ -83,6 +83,7 @@ board_create(int *ret_fd, struct board **ret, struct err *reterr)
 	b->version = BOARD_VERSION;
 	b->slots = BOARD_SLOTS;
 	b->started_s = (uint64_t)clock_wall_s();
+	b->database_seen_ms = (uint64_t)clock_mono_ms();
 	*ret_fd = fd;
 	*ret = b;
 	return ERR_OK;
@@ -154,6 +155,19 @@ void
 board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v)
 {
 	atomic_store_explicit(&s->gauges[g], v, memory_order_relaxed);
+}
+
+void
+board_database_seen(struct board *b, uint64_t now_ms)
+{
+	atomic_store_explicit(&b->database_seen_ms, now_ms, memory_order_relaxed);
+}
+
+bool
+board_is_stale(const struct board *b, uint64_t now_ms, uint32_t max_s)
+{
+	uint64_t seen = atomic_load_explicit(&b->database_seen_ms, memory_order_relaxed);
+	return max_s != 0 && now_ms > seen && now_ms - seen > (uint64_t)max_s * 1000;
 }
 
 uint64_t

@@ -9,6 +9,7 @@
 #define OTARI_IPC_BOARD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -73,6 +74,9 @@ struct board {
 	uint32_t magic, version, slots, pad;
 	_Atomic uint64_t started_s;
 	_Atomic uint32_t sandbox_state; /* 0 off, 1 testing, 2 ready, 3 refused */
+	/* Monotonic; when what is in force was last compared with the database (sweeper), or built
+	 * from it (master). */
+	_Atomic uint64_t database_seen_ms;
 	struct board_slot slot[BOARD_SLOTS];
 };
 
@@ -86,6 +90,9 @@ void board_release(struct board_slot *s); /* its process is gone: gauges 0, free
 const char *board_state_name(uint32_t state);
 void board_count(struct board_slot *s, enum board_counter c, uint64_t n);
 void board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v);
+void board_database_seen(struct board *b, uint64_t now_ms);
+/* Not seen for longer than max_s; 0: no limit. */
+bool board_is_stale(const struct board *b, uint64_t now_ms, uint32_t max_s);
 uint64_t board_sum(const struct board *b, enum board_counter c);
 uint64_t board_sum_gauge(const struct board *b, enum board_gauge g);
 const char *board_counter_name(enum board_counter c); /* "requests_total" */

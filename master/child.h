@@ -34,6 +34,7 @@ struct child {
 	struct chan *chan;         /* NULL: spawner, or closed */
 	struct link *spawner_link; /* spawner: our end; owned by link.c */
 	enum child_state state;
+	bool has_said_hello;
 	bool wants_successor; /* a setting changed that it cannot take over */
 	int64_t started_ms, ready_ms;
 	int64_t deadline_ms; /* of the state it is in; past it: SIGKILL. 0: none */

@@ -19,6 +19,7 @@ on_hello(struct child *c, struct msg *m, struct err *reterr)
 	if (h.role != (uint32_t)c->role || h.number != c->number || h.pid != (uint32_t)c->pid ||
 	    !str_eq(h.build_id, STR(OTARI_VERSION)))
 		return err_set(reterr, ERR_PROTO, "it says that it is somebody else");
+	c->has_said_hello = true;
 	return ERR_OK;
 }
 
@@ -78,6 +79,8 @@ on_publish(struct child *c, struct msg *m, struct err *reterr)
 static enum err_code
 handle(struct child *c, struct msg *m, struct err *reterr)
 {
+	if (!c->has_said_hello && m->type != MSG_HELLO)
+		return err_set(reterr, ERR_PROTO, "%s before hello", msg_name(m->type));
 	switch (m->type) {
 	case MSG_HELLO:
 		return on_hello(c, m, reterr);

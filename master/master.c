@@ -153,6 +153,8 @@ apply_conf(struct master *m, const struct master_conf *old)
 	if (logfile_open(m, &e) != ERR_OK)
 		log_error("the old log file stays in use", LOG_ERR(&e));
 	seat_set_workers(m, m->conf.workers);
+	if (old->log_level != m->conf.log_level || old->log_json != m->conf.log_json)
+		seat_recycle_all(m);
 	link_settings(old, &before);
 	link_settings(&m->conf, &after);
 	bool is_wanted = link_is_wanted(&m->conf) && m->init_exe_fd >= 0;

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "conf/master_key.h"
+#include "ipc/board.h"
 #include "ipc/chan.h"
 #include "master/dispatch.h"
 #include "master/master.h"
@@ -303,6 +304,7 @@ built_ok(struct reload *r, struct build_result *res, struct arena **a, struct ms
 		fail(r, e.msg, 1);
 		return;
 	}
+	board_database_seen(m->board, (uint64_t)clock_mono_ms());
 	if (m->storage_identity[0] == '\0')
 		(void)str_copy(m->storage_identity, sizeof(m->storage_identity), res->identity);
 	bool is_reload = (r->what & PUBLISH_DO_RELOAD) != 0;

@@ -124,6 +124,20 @@ drain_child(struct child *c)
 }
 
 void
+seat_recycle_all(struct master *m)
+{
+	for (uint32_t i = 0; i < m->worker_seats; i++) {
+		struct child *c = m->workers[i].child;
+		if (c == NULL)
+			continue;
+		c->wants_successor = true; /* one that still starts is followed when it is ready */
+		seat_recycle(c);
+	}
+	/* One after the other: two would read the same spools. */
+	drain_child(m->sweeper.child);
+}
+
+void
 seat_child_ready(struct seat *s, struct child *c)
 {
 	if (s->next == c) {

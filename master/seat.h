@@ -34,6 +34,8 @@ void seat_done(struct seat *s);
 void seat_fill(struct seat *s); /* now; errors are logged and tried again */
 /* c, in its seat, serves until a successor is ready; when none becomes ready it goes on. */
 void seat_recycle(struct child *c);
+/* All workers and the sweeper: for what a child is told on its command line. */
+void seat_recycle_all(struct master *m);
 /* c said READY. */
 void seat_child_ready(struct seat *s, struct child *c);
 /* Its child (any state but GONE until now) was reaped. */

@@ -25,6 +25,7 @@ struct settings {
 };
 
 struct sweep_thread {
+	struct board *board;
 	struct board_slot *slot;
 	int wake_fd;
 	pthread_t thread;
@@ -110,6 +111,8 @@ poll_generation(struct sweep_thread *w)
 	note_database(w, rc, &err);
 	if (rc != ERR_OK)
 		return false;
+	if (w->board != NULL)
+		board_database_seen(w->board, (uint64_t)clock_mono_ms());
 	if (g.policy == w->known.policy && g.keys == w->known.keys)
 		return true;
 	w->known = g;
@@ -290,10 +293,11 @@ run(void *arg)
  */
 
 enum err_code
-sweep_thread_start(
-    struct board_slot *slot, int wake_fd, struct sweep_thread **ret, struct err *reterr)
+sweep_thread_start(struct board *board, struct board_slot *slot, int wake_fd,
+    struct sweep_thread **ret, struct err *reterr)
 {
 	struct sweep_thread *w = MEM_NEW(struct sweep_thread);
+	w->board = board;
 	w->slot = slot;
 	w->wake_fd = wake_fd;
 	schedule_init(&w->schedule, clock_mono_ms());

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "storage/sql/store_generation.h"
 
+struct board;
 struct board_slot;
 struct sweep_thread;
 
@@ -22,9 +23,9 @@ struct sweep_settings { /* copied */
 };
 
 /* Idle until the first settings. wake_fd (borrowed): a byte is written there when sweep_thread_take
- * has something new. slot is borrowed. */
-MUST_CHECK enum err_code sweep_thread_start(
-    struct board_slot *slot, int wake_fd, struct sweep_thread **ret, struct err *reterr);
+ * has something new. Board (NULL in tests) and slot are borrowed. */
+MUST_CHECK enum err_code sweep_thread_start(struct board *board, struct board_slot *slot,
+    int wake_fd, struct sweep_thread **ret, struct err *reterr);
 void sweep_thread_set(struct sweep_thread *w, const struct sweep_settings *s);
 /* Drain what the spools hold, then end: sweep_thread_take says when. */
 void sweep_thread_finish(struct sweep_thread *w);

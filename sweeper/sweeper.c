@@ -126,7 +126,7 @@ start(struct sweeper *s, struct err *reterr)
 	s->on_wake = event_new(s->env.base, s->wake[0], EV_READ | EV_PERSIST, on_wake, s);
 	if (s->on_wake == NULL || event_add(s->on_wake, NULL) != 0)
 		return err_set(reterr, ERR_INTERNAL, "events");
-	return sweep_thread_start(s->env.slot, s->wake[1], &s->work, reterr);
+	return sweep_thread_start(s->env.board, s->env.slot, s->wake[1], &s->work, reterr);
 }
 
 int

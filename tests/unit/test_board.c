@@ -49,6 +49,21 @@ Test(board, of_another_shape_is_refused)
 	close(fd);
 }
 
+Test(board, grows_stale_when_the_database_is_not_seen)
+{
+	int fd;
+	struct board *b;
+	cr_assert_eq(board_create(&fd, &b, NULL), ERR_OK);
+	board_database_seen(b, 5000);
+	cr_expect_not(board_is_stale(b, 5000, 1));
+	cr_expect_not(board_is_stale(b, 6000, 1));
+	cr_expect(board_is_stale(b, 6001, 1));
+	cr_expect_not(board_is_stale(b, 4000, 1), "another process's clock is a little ahead");
+	cr_expect_not(board_is_stale(b, 1u << 31, 0), "0: no limit");
+	board_unmap(&b);
+	close(fd);
+}
+
 Test(board, every_number_has_a_name)
 {
 	for (int i = 0; i < BC_COUNTER_MAX; i++)

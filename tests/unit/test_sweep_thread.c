@@ -50,7 +50,7 @@ life(struct dbfix *f)
 	struct store_generation g = {0, 0};
 	bool has_ended = false;
 	cr_assert(fd_pipe(wake, true));
-	cr_assert_eq(sweep_thread_start(&slot, wake[1], &t, &err), ERR_OK, "%s", err.msg);
+	cr_assert_eq(sweep_thread_start(NULL, &slot, wake[1], &t, &err), ERR_OK, "%s", err.msg);
 	cr_assert_not(wait_sign(wake[0], 50), "idle without settings");
 	struct sweep_settings s = {
 	    .database_url = str_c(f->url),
@@ -102,11 +102,11 @@ Test(sweep_thread, ends_at_once_when_it_never_had_settings, .timeout = 20)
 	struct store_generation g;
 	bool has_ended = false;
 	cr_assert(fd_pipe(wake, true));
-	cr_assert_eq(sweep_thread_start(&slot, wake[1], &t, NULL), ERR_OK);
+	cr_assert_eq(sweep_thread_start(NULL, &slot, wake[1], &t, NULL), ERR_OK);
 	sweep_thread_finish(t);
 	cr_assert(wait_sign(wake[0], 5000));
 	cr_assert(!sweep_thread_take(t, &g, &has_ended) && has_ended);
 	sweep_thread_stop(&t);
-	cr_assert_eq(sweep_thread_start(&slot, wake[1], &t, NULL), ERR_OK);
+	cr_assert_eq(sweep_thread_start(NULL, &slot, wake[1], &t, NULL), ERR_OK);
 	sweep_thread_stop(&t);
 }

@@ -1,5 +1,8 @@
 #include "worker/api/api.h"
 
+#include "base/clock.h"
+#include "ipc/board.h"
+#include "ipc/snapshot.h"
 #include "worker/api/access_log.h"
 #include "worker/api/auth.h"
 #include "worker/api/route.h"
@@ -23,6 +26,15 @@ pick_wire(struct request *req, const struct route *r, struct str path)
 	req->detail_is_text = route_wire(path, false) != WIRE_MESSAGES;
 }
 
+/* A key that was revoked meanwhile must not work for ever. */
+static bool
+policy_is_stale(const struct worker_env *env)
+{
+	return env->board != NULL && env->policy != NULL &&
+	       board_is_stale(env->board, (uint64_t)clock_mono_ms(),
+		   snapshot_policy(env->policy)->settings.policy_max_stale_s);
+}
+
 /* False when it was answered with a refusal. */
 static bool
 admit(struct request *req, const struct route *r)
@@ -42,6 +54,13 @@ admit(struct request *req, const struct route *r)
 	}
 	if (r->access == ACCESS_OPEN)
 		return true;
+	if (policy_is_stale(req->env)) {
+		request_errorf(req, 503,
+		    "The gateway could not reach its database for too long to go on with the keys "
+		    "and "
+		    "policies that it holds");
+		return false;
+	}
 	enum auth_verdict v = auth_request(req);
 	if (v != AUTH_OK) {
 		request_error(req, 401, NULL, str_c(auth_text(v)));
