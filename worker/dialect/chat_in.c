@@ -282,6 +282,8 @@ read_settings(struct conversation *c, struct jval root, struct err *reterr)
 	if (e == ERR_OK)
 		e = read_str(c->arena, root, "reasoning_effort", OPTIONAL, &c->effort, reterr);
 	if (e == ERR_OK)
+		e = read_str(c->arena, root, "verbosity", OPTIONAL, &c->verbosity, reterr);
+	if (e == ERR_OK)
 		e = read_str(c->arena, root, "user", OPTIONAL, &c->user, reterr);
 	if (e == ERR_OK)
 		e = read_format(c, root, reterr);

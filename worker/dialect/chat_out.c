@@ -241,8 +241,7 @@ write_openai_members(struct chat_writer *cw)
 	    "prompt_cache_options", "prompt_cache_retention"};
 	struct conversation *c = cw->conv;
 	if (!cw->opt->native_openai) {
-		if (c->verbosity.len > 0)
-			drop_named(c, "text", STR("verbosity"));
+		drop_verbosity(c);
 		return;
 	}
 	if (c->verbosity.len > 0)

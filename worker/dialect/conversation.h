@@ -152,6 +152,7 @@ struct conversation {
 	struct str *stop; /* stop sequences */
 	size_t stop_count;
 	struct str effort;       /* reasoning effort: minimal … max, or empty */
+	struct str verbosity;    /* of Chat and Responses, or empty */
 	struct str thinking_raw; /* Messages' thinking object as sent */
 	struct str budget_raw;   /* its budget_tokens */
 	struct str user;         /* Chat/Responses user, Messages metadata.user_id */
@@ -166,7 +167,7 @@ struct conversation {
 	struct str *include; /* "reasoning.encrypted_content", … */
 	size_t include_count;
 	struct str include_raw, instructions_raw, text_raw, reasoning_raw;
-	struct str reasoning_summary, verbosity; /* empty: not said */
+	struct str reasoning_summary; /* empty: not said */
 	/* gateway-only members, never forwarded */
 	uint32_t max_tool_iterations; /* 0: not said */
 	struct str tools_header, session_label;

@@ -39,6 +39,13 @@ drop_unmapped_members(struct conversation *c)
 			drop_named(c, "", f->key);
 }
 
+void
+drop_verbosity(struct conversation *c)
+{
+	if (c->verbosity.len > 0)
+		drop_named(c, c->wire == WIRE_RESPONSES ? "text" : "", STR("verbosity"));
+}
+
 enum err_code
 refuse_kept_elsewhere(const struct conversation *c, struct err *reterr)
 {

@@ -10,6 +10,7 @@
 void drop_named(struct conversation *c, const char *a, struct str b);
 /* Every top-level member of the client's that the other wire has no place for. */
 void drop_unmapped_members(struct conversation *c);
+void drop_verbosity(struct conversation *c); /* when the client asked for one */
 /* ERR_INPUT when the request builds on what only a Responses provider would hold: an earlier
  * response that nobody put in front of the input, a conversation, a stored prompt. For writers of
  * other wires. */

@@ -262,6 +262,7 @@ static const struct member chat_members[] = {
     {"parallel_tool_calls", MEMBER_MAPPED},
     {"response_format", MEMBER_MAPPED},
     {"reasoning_effort", MEMBER_MAPPED},
+    {"verbosity", MEMBER_MAPPED},
     {"user", MEMBER_MAPPED},
     {"service_tier", MEMBER_HINT},
     {"store", MEMBER_HINT},

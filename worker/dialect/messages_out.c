@@ -7,6 +7,7 @@
 #include "worker/dialect/drop.h"
 #include "worker/dialect/mapping.h"
 #include "worker/dialect/messages.h"
+#include "worker/dialect/read.h"
 
 #define DEFAULT_MAX_TOKENS 4096
 
@@ -35,6 +36,19 @@ is_sendable(const struct tool *t)
 	       (t->raw.ptr != NULL && t->raw_wire == WIRE_MESSAGES);
 }
 
+/* The wire wants "type":"object" there; other wires let it be left out. */
+static struct str
+object_schema(struct arena *a, struct str raw)
+{
+	struct jval v;
+	if (raw.ptr == NULL)
+		return STR("{\"type\":\"object\",\"properties\":{}}");
+	if (jdoc_parse(a, raw, &v, NULL) != ERR_OK || jv_present(jv_get(v, "type")))
+		return raw;
+	return arena_printf(
+	    a, "{\"type\":\"object\"%s%.*s", jv_count(v) > 0 ? "," : "", STR_FMT(str_from(raw_without(a, v, "type"), 1)));
+}
+
 static void
 write_tool(struct messages_writer *mw, const struct tool *t)
 {
@@ -52,9 +66,7 @@ write_tool(struct messages_writer *mw, const struct tool *t)
 	jw_kstr(w, "name", t->name);
 	if (t->description.len > 0)
 		jw_kstr(w, "description", t->description);
-	jw_kraw(w, "input_schema",
-	    t->schema_raw.ptr != NULL ? t->schema_raw
-				      : STR("{\"type\":\"object\",\"properties\":{}}"));
+	jw_kraw(w, "input_schema", object_schema(mw->conv->arena, t->schema_raw));
 	if (t->strict == 1)
 		jw_kbool(w, "strict", true);
 	if (t->cache_control_raw.len > 0)
@@ -169,8 +181,7 @@ write_output_config(struct messages_writer *mw)
 	if (c->format.kind == FORMAT_JSON_OBJECT)
 		drop_named(mw->conv, c->wire == WIRE_CHAT ? "response_format" : "text.format",
 		    STR("json_object"));
-	if (c->verbosity.len > 0)
-		drop_named(mw->conv, "text", STR("verbosity"));
+	drop_verbosity(mw->conv);
 	if (effort) {
 		jw_key(w, "thinking");
 		jw_object(w);

@@ -105,17 +105,19 @@ write_format(struct responses_writer *rw)
 static void
 write_text(struct responses_writer *rw)
 {
-	const struct conversation *c = rw->conv;
-	const struct field *verbosity = c->wire == WIRE_CHAT ? extra_find(c, "verbosity") : NULL;
+	struct conversation *c = rw->conv;
 	bool format = c->format.kind == FORMAT_JSON_OBJECT || c->format.kind == FORMAT_JSON_SCHEMA;
-	if (!format && verbosity == NULL)
+	bool verbosity = c->verbosity.len > 0 && rw->opt->native_openai;
+	if (!verbosity)
+		drop_verbosity(c);
+	if (!format && !verbosity)
 		return;
 	jw_key(&rw->w, "text");
 	jw_object(&rw->w);
 	if (format)
 		write_format(rw);
-	if (verbosity != NULL)
-		jw_kraw(&rw->w, "verbosity", verbosity->raw);
+	if (verbosity)
+		jw_kstr(&rw->w, "verbosity", c->verbosity);
 	jw_end_object(&rw->w);
 }
 
@@ -139,7 +141,7 @@ static void
 write_shared_members(struct responses_writer *rw)
 {
 	static const char *const shared[] = {"metadata", "service_tier", "safety_identifier",
-	    "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "moderation"};
+	    "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"};
 	const struct conversation *c = rw->conv;
 	if (!rw->opt->native_openai)
 		return;

@@ -26,7 +26,9 @@ write_function(struct jw *w, struct str name, struct str description, struct str
 	if (description.len > 0)
 		jw_kstr(w, "description", description);
 	jw_kraw(w, "parameters",
-	    schema.ptr != NULL ? schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+	    schema.ptr != NULL ? schema
+			       : STR("{\"type\":\"object\",\"properties\":{},\"required\":[],"
+				     "\"additionalProperties\":false}"));
 	jw_kbool(w, "strict", strict == 1);
 	jw_end_object(w);
 }
