@@ -32,10 +32,11 @@ mkdir -p "$state" || exit 1
 [ -z "$user" ] || chown otari:otari "$state"
 chmod 750 "$state"
 
-demo_pid= otari_pid=
+demo_pid= otari_pid= socket_dir=
 stop() {
 	trap - EXIT
 	[ -z "$otari_pid" ] || { kill -TERM "$otari_pid" && wait "$otari_pid"; } 2>/dev/null
+	[ -z "$socket_dir" ] || rm -rf "$socket_dir"
 	[ -z "$demo_pid" ] || { kill "$demo_pid" && wait "$demo_pid"; } 2>/dev/null
 }
 trap stop EXIT
@@ -84,6 +85,12 @@ fi
 
 # --- otari.conf --------------------------------------------------------------------------------------
 conf=${RUN_CONF:-$state/otari.conf}
+# The address of a socket holds 107 bytes; a checkout may lie deeper than that.
+socket=$state/control.sock
+if [ ${#socket} -gt 107 ]; then
+	socket_dir=$(mktemp -d "${TMPDIR:-/tmp}/otari-run.XXXXXX") || exit 1
+	socket=$socket_dir/control.sock
+fi
 if [ -z "${RUN_CONF:-}" ]; then
 	{
 		echo "# Made by make run, again at each start. To serve with a file of your own: RUN_CONF=FILE make run"
@@ -91,6 +98,7 @@ if [ -z "${RUN_CONF:-}" ]; then
 		echo "port: $port"
 		echo "admin_listen: 127.0.0.1:$((port + 1))"
 		echo "state_dir: $state"
+		echo "control_socket: $socket"
 		echo "database_url: sqlite:///$state/otari.db"
 		echo "files_local_dir: $state/files"
 		echo "sandbox_url: \"local:\""
