@@ -167,6 +167,7 @@ struct conversation {
 	struct str *include; /* "reasoning.encrypted_content", … */
 	size_t include_count;
 	struct str include_raw, instructions_raw, text_raw, reasoning_raw;
+	struct str tools_raw, tool_choice_raw;
 	struct str reasoning_summary; /* empty: not said */
 	/* gateway-only members, never forwarded */
 	uint32_t max_tool_iterations; /* 0: not said */

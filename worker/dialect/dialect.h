@@ -32,6 +32,9 @@ struct reply_options {
 	int64_t created_s;
 	bool native_code;                   /* show executions in the wire's own blocks */
 	const struct conversation *request; /* borrowed */
+	/* Where clients find us, without a slash at the end: for links to files that code made.
+	 * Empty: no links. */
+	struct str public_base_url;
 };
 
 /* One finished execution, for the caller's own vocabulary. ids are minted by turn/mint.c. */

@@ -41,19 +41,28 @@ static const struct word_reason messages_words[] = {
     {"model_context_window_exceeded", FINISH_CONTEXT},
 };
 
+/* Reasons of an incomplete answer. */
+static const struct word_reason responses_words[] = {
+    {"max_output_tokens", FINISH_LENGTH},
+    {"max_tokens", FINISH_LENGTH},
+    {"length", FINISH_LENGTH},
+    {"content_filter", FINISH_CONTENT_FILTER},
+};
+
 /* FINISH_OTHER has no word: the writer of the same wire repeats the one it was given. */
 static const struct {
 	const char *chat, *messages;
+	const char *responses; /* why it is incomplete; NULL: it is complete */
 } finish_words[] = {
-    [FINISH_STOP] = {"stop", "end_turn"},
-    [FINISH_LENGTH] = {"length", "max_tokens"},
-    [FINISH_TOOL] = {"tool_calls", "tool_use"},
-    [FINISH_STOP_SEQUENCE] = {"stop", "stop_sequence"},
-    [FINISH_REFUSAL] = {"content_filter", "refusal"},
-    [FINISH_CONTENT_FILTER] = {"content_filter", "refusal"},
-    [FINISH_PAUSE] = {"stop", "pause_turn"},
-    [FINISH_CONTEXT] = {"length", "model_context_window_exceeded"},
-    [FINISH_OTHER] = {"stop", "end_turn"},
+    [FINISH_STOP] = {"stop", "end_turn", NULL},
+    [FINISH_LENGTH] = {"length", "max_tokens", "max_output_tokens"},
+    [FINISH_TOOL] = {"tool_calls", "tool_use", NULL},
+    [FINISH_STOP_SEQUENCE] = {"stop", "stop_sequence", NULL},
+    [FINISH_REFUSAL] = {"content_filter", "refusal", NULL},
+    [FINISH_CONTENT_FILTER] = {"content_filter", "refusal", "content_filter"},
+    [FINISH_PAUSE] = {"stop", "pause_turn", "max_tool_calls"},
+    [FINISH_CONTEXT] = {"length", "model_context_window_exceeded", "max_output_tokens"},
+    [FINISH_OTHER] = {"stop", "end_turn", NULL},
 };
 
 static enum finish_reason
@@ -75,6 +84,18 @@ enum finish_reason
 finish_of_messages(struct str word)
 {
 	return find_reason(messages_words, ARRAY_LEN(messages_words), word);
+}
+
+enum finish_reason
+finish_of_responses(struct str word)
+{
+	return find_reason(responses_words, ARRAY_LEN(responses_words), word);
+}
+
+const char *
+finish_to_responses(enum finish_reason r)
+{
+	return finish_words[r].responses;
 }
 
 const char *
@@ -143,6 +164,42 @@ error_status_of(struct str type)
 	if (str_eq(type, STR("rate_limit_exceeded")) || str_eq(type, STR("insufficient_quota")))
 		return 429;
 	return str_eq(type, STR("server_error")) ? 500 : 0;
+}
+
+/* Codes of failed Responses answers; all others are the provider's own trouble. */
+static const struct {
+	const char *code;
+	int status;
+} response_codes[] = {
+    {"context_length_exceeded", 400},
+    {"invalid_prompt", 400},
+    {"bio_policy", 400},
+    {"cyber_policy", 400},
+    {"content_policy_violation", 400},
+    {"invalid_image", 400},
+    {"invalid_image_format", 400},
+    {"invalid_base64_image", 400},
+    {"invalid_image_url", 400},
+    {"image_too_large", 400},
+    {"image_too_small", 400},
+    {"image_parse_error", 400},
+    {"image_content_policy_violation", 400},
+    {"unsupported_image_media_type", 400},
+    {"empty_image_file", 400},
+    {"failed_to_download_image", 400},
+    {"image_file_not_found", 400},
+    {"model_not_found", 404},
+    {"rate_limit_exceeded", 429},
+    {"insufficient_quota", 429},
+};
+
+int
+responses_error_status(struct str code)
+{
+	for (size_t i = 0; i < ARRAY_LEN(response_codes); i++)
+		if (str_eq(code, str_c(response_codes[i].code)))
+			return response_codes[i].status;
+	return error_status_of(code);
 }
 
 /* --- reasoning effort --- */

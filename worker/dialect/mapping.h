@@ -16,13 +16,17 @@
 /* --- stop reasons --- */
 enum finish_reason finish_of_chat(struct str finish_reason); /* FINISH_OTHER: unknown word */
 enum finish_reason finish_of_messages(struct str stop_reason);
+/* Why a Responses answer is incomplete. */
+enum finish_reason finish_of_responses(struct str reason);
 const char *finish_to_chat(enum finish_reason r);
 const char *finish_to_messages(enum finish_reason r);
+const char *finish_to_responses(enum finish_reason r); /* NULL: it is complete */
 
 /* --- errors --- */
 const char *error_type_for(enum wire w, int status); /* the wire's own word */
 const char *error_type_upstream(int status);         /* the word in `detail` */
 int error_status_of(struct str type);                /* 0: unknown word */
+int responses_error_status(struct str code);         /* of a failed answer; 0: unknown code */
 
 /* --- reasoning effort: a word on Chat and Responses, a token budget on older Messages models ---
  */

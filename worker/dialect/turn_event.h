@@ -74,7 +74,8 @@ struct turn_event {
 	struct str id;   /* START: the provider's message id; BLOCK_START: call id or item id */
 	struct str name; /* START: the provider's model string; BLOCK_START of a call: tool name */
 	struct str raw;  /* opaque blocks and deltas, annotations; FINISH: other members of the
-			    answer; one line */
+			    answer; one line. What blocks and text of Responses carry in it:
+			    responses_events.c */
 	enum wire raw_wire;
 	enum finish_reason reason;
 	struct str reason_raw, stop_sequence;

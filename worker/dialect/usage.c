@@ -59,6 +59,7 @@ read_responses(struct jval o, struct token_usage *u)
 	u->input = count(jv_get(o, "input_tokens"));
 	u->output = count(jv_get(o, "output_tokens"));
 	u->cache_read = count(jv_get(jv_get(o, "input_tokens_details"), "cached_tokens"));
+	u->cache_write = count(jv_get(jv_get(o, "input_tokens_details"), "cache_write_tokens"));
 	u->reasoning = count(jv_get(jv_get(o, "output_tokens_details"), "reasoning_tokens"));
 }
 
