@@ -51,15 +51,20 @@ for purpose; do
 	esac
 done
 
-# Outside Debian and its kin the compiler and pkg-config decide, not a package list.
+# Where there are no Debian packages, the commands and pkg-config decide.
 if ! command -v dpkg-query >/dev/null 2>&1; then
 	missing=
-	for c in gcc make pkg-config; do
-		command -v $c >/dev/null 2>&1 || missing="$missing $c"
+	modules='libevent libevent_pthreads libevent_openssl libcurl jansson libmariadb sqlite3 yaml-0.1
+		openssl libseccomp zlib'
+	for p in $want; do
+		[ "$p" != libcriterion-dev ] || modules="$modules criterion"
+		c=$(command_of "$p")
+		if [ -n "$c" ] && ! PATH=$PATH:/usr/sbin command -v "$c" >/dev/null 2>&1; then
+			case " $missing " in *" $c "*) ;; *) missing="$missing $c" ;; esac
+		fi
 	done
-	for m in libevent libevent_pthreads libevent_openssl libcurl jansson libmariadb sqlite3 yaml-0.1 \
-		openssl libseccomp zlib; do
-		pkg-config --exists $m 2>/dev/null || missing="$missing $m"
+	for m in $modules; do
+		pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 	done
 	[ -n "$missing" ] || exit 0
 	echo "Otari is built on Debian 12. Here, install what provides:$missing" >&2
@@ -72,7 +77,10 @@ for p in $want; do
 done
 [ -n "$missing" ] || exit 0
 
-id=$(. /etc/os-release 2>/dev/null && echo "${ID:-} ${ID_LIKE:-}" || :)
+id=
+if [ -r /etc/os-release ]; then # a shell ends when it cannot find what it is to source
+	id=$(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}")
+fi
 case " $id " in
 *" debian "*) ;;
 *)
@@ -81,8 +89,10 @@ case " $id " in
 	;;
 esac
 if [ "$(id -u)" != 0 ]; then
-	echo "Missing packages. As root, run:" >&2
-	echo "  apt-get install --no-install-recommends$missing" >&2
+	echo "Missing packages. As root, run" >&2
+	echo "  apt-get update && apt-get install --no-install-recommends$missing" >&2
+	echo "or, so that no daemon is started by it, in this folder" >&2
+	echo "  tools/deps.sh $*" >&2
 	exit 1
 fi
 
