@@ -12,7 +12,7 @@ dialect_of(enum wire w)
 	case WIRE_MESSAGES:
 		return &dialect_messages;
 	case WIRE_RESPONSES:
-		break;
+		return &dialect_responses;
 	}
 	return NULL;
 }
