@@ -200,6 +200,7 @@ running(struct master *m)
 	m->phase = MASTER_RUN;
 	log_notice("listening", LOG_STR("host", m->conf.host), LOG_INT("port", m->port),
 	    LOG_INT("admin_port", m->admin_port), LOG_INT("workers", m->conf.workers));
+	m->slot->state = BOARD_READY;
 	detach_report(m->ready_fd, 0, "");
 	m->ready_fd = -1;
 	notify_manager("READY=1");
@@ -308,6 +309,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	if (!master_is_stopping(m) && m->phase >= MASTER_START)
 		publish_tick(&m->publish, now);
 	m->last_tick_ms = now;
+	m->slot->heartbeat_ms = (uint64_t)now;
+	m->slot->state = master_is_stopping(m)    ? BOARD_DRAINING
+			 : m->phase == MASTER_RUN ? BOARD_READY
+						  : BOARD_STARTING;
 	master_step(m);
 }
 
@@ -323,6 +328,8 @@ open_all(struct master *m, struct err *reterr)
 		rc = environment_take(&m->environ_fd, reterr);
 	if (rc != ERR_OK)
 		return rc;
+	m->slot = board_take(m->board, ROLE_MASTER, 0, (uint64_t)clock_mono_ms());
+	m->slot->pid = (uint32_t)getpid();
 	role_set_title(m->opt.argc, m->opt.argv, environment_spare_bytes(), "otari: master");
 	m->base = event_base_new();
 	struct timeval every = {0, TICK_MS * 1000};

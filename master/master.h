@@ -23,6 +23,7 @@
 
 struct arena;
 struct board;
+struct board_slot;
 struct control;
 struct event;
 struct event_base;
@@ -59,6 +60,7 @@ struct master {
 
 	int exe_fd, environ_fd, null_fd, init_exe_fd, log_fd, board_fd;
 	struct board *board;
+	struct board_slot *slot; /* our own */
 
 	/* In force; NULL arena: nothing yet. */
 	struct arena *conf_arena;
