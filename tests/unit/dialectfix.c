@@ -214,7 +214,7 @@ fix_frames(struct arena *a, enum wire w, struct str lines)
 		struct jval v;
 		if (str_trim(line).len == 0)
 			continue;
-		if (w == WIRE_MESSAGES && jdoc_parse(a, line, &v, NULL) == ERR_OK) {
+		if (w != WIRE_CHAT && jdoc_parse(a, line, &v, NULL) == ERR_OK) {
 			struct str type = jv_str(a, jv_get(v, "type"));
 			buf_printf(&b, "event: %.*s\n", STR_FMT(type));
 		}

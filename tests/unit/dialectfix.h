@@ -39,7 +39,9 @@ void fix_answer(
 /* SSE frames → the whole answer that a client's accumulator would hold (JSON in the arena);
  * STR_NULL and a failed assertion when the stream breaks a rule of the wire. */
 struct str fix_accumulate(struct arena *a, enum wire w, struct str sse);
-/* One line a JSON payload → SSE frames, with event lines for Messages, [DONE] for Chat. */
+struct str fix_accumulate_responses(struct arena *a, struct str sse);
+/* One line a JSON payload → SSE frames, with event lines for Messages and Responses,
+ * [DONE] for Chat. */
 struct str fix_frames(struct arena *a, enum wire w, struct str lines);
 /* Value equality: numbers by their text, objects without order. */
 bool fix_json_eq(struct str a, struct str b);

@@ -259,6 +259,8 @@ on_frame(void *arg, struct str name, struct str data)
 struct str
 fix_accumulate(struct arena *a, enum wire w, struct str sse)
 {
+	if (w == WIRE_RESPONSES)
+		return fix_accumulate_responses(a, sse);
 	struct acc acc = {.wire = w, .open = -1};
 	struct sse_reader r;
 	buf_init(&acc.json, 64u << 20);

@@ -1,5 +1,5 @@
-/* Recorded answers of real services, read and written to clients of both wires; then sent back as
- * the next request's transcript. The recordings are not part of the repository: OTARI_RECORDED
+/* Recorded answers of real services, read and written to clients of all three wires; then sent back
+ * as the next request's transcript. The recordings are not part of the repository: OTARI_RECORDED
  * names their folder, else ../shared/data/recorded is tried, else the test says that it was
  * skipped. */
 #include <dirent.h>
@@ -37,16 +37,20 @@ find_folder(char *path, size_t size)
 	return false;
 }
 
-/* The answer as a member of the next request; it must decode, and encode to both wires. */
+/* The answer as a member of the next request; it must decode, and encode to every wire. */
 static void
 send_back(struct arena *a, enum wire w, struct str whole, const char *file)
 {
 	struct jval v;
 	struct str body;
 	cr_assert_eq(jdoc_parse(a, whole, &v, NULL), ERR_OK, "%s", file);
-	if (w == WIRE_MESSAGES && jv_count(jv_get(v, "content")) == 0)
+	if ((w == WIRE_MESSAGES && jv_count(jv_get(v, "content")) == 0) ||
+	    (w == WIRE_RESPONSES && jv_count(jv_get(v, "output")) == 0))
 		return;
-	if (w == WIRE_MESSAGES)
+	if (w == WIRE_RESPONSES)
+		body = arena_printf(
+		    a, "{\"model\":\"m\",\"input\":%.*s}", STR_FMT(jv_raw(jv_get(v, "output"))));
+	else if (w == WIRE_MESSAGES)
 		body = arena_printf(a,
 		    "{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\","
 		    "\"content\":\"q\"},"
@@ -57,9 +61,9 @@ send_back(struct arena *a, enum wire w, struct str whole, const char *file)
 		body = arena_printf(a,
 		    "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},%.*s]}",
 		    STR_FMT(jv_raw(jv_get(jv_at(jv_get(v, "choices"), 0), "message"))));
-	for (int to = 0; to < 2; to++) {
+	for (enum wire to = WIRE_CHAT; to <= WIRE_RESPONSES; to++) {
 		struct jval out;
-		struct str s = fix_translate(a, w, to ? WIRE_MESSAGES : WIRE_CHAT, body);
+		struct str s = fix_translate(a, w, to, body);
 		cr_expect_eq(
 		    jdoc_parse(a, s, &out, NULL), ERR_OK, "%s: %.*s", file, (int)s.len, s.ptr);
 	}
@@ -78,6 +82,10 @@ naive_text(struct arena *a, enum wire w, struct str lines)
 		struct jval d = w == WIRE_CHAT ? jv_get(jv_at(jv_get(v, "choices"), 0), "delta")
 					       : jv_get(v, "delta");
 		struct jval content = jv_get(d, w == WIRE_CHAT ? "content" : "text");
+		if (w == WIRE_RESPONSES)
+			content = jv_str_is(jv_get(v, "type"), "response.output_text.delta")
+				      ? d
+				      : JV_ABSENT;
 		buf_add(&b, jv_str(a, content));
 		struct jiter it = {0};
 		while (jv_is(content, JT_ARRAY) && jv_next(content, &it))
@@ -102,6 +110,13 @@ shown_text(struct arena *a, enum wire w, struct str answer)
 	while (jv_next(jv_get(v, "content"), &it))
 		if (jv_str_is(jv_get(it.value, "type"), "text"))
 			buf_add(&b, jv_str(a, jv_get(it.value, "text")));
+	it = (struct jiter){0};
+	while (jv_next(jv_get(v, "output"), &it)) {
+		struct jiter part = {0};
+		while (jv_next(jv_get(it.value, "content"), &part))
+			if (jv_str_is(jv_get(part.value, "type"), "output_text"))
+				buf_add(&b, jv_str(a, jv_get(part.value, "text")));
+	}
 	struct str s = arena_str(a, buf_str(&b));
 	buf_done(&b);
 	return s;
@@ -114,9 +129,8 @@ check_answer(enum wire from, struct str in, bool stream, const char *file, struc
 	struct str text = stream ? naive_text(a, from, in) : STR_NULL;
 	if (stream)
 		in = fix_frames(a, from, in);
-	for (int to = 0; to < 2; to++) {
-		struct fix_way way = {
-		    from, to ? WIRE_MESSAGES : WIRE_CHAT, stream, true, true, NULL};
+	for (enum wire to = WIRE_CHAT; to <= WIRE_RESPONSES; to++) {
+		struct fix_way way = {from, to, stream, true, true, NULL};
 		struct fix_answer streamed, cut, whole;
 		fix_answer(a, &way, in, 0, &streamed);
 		cr_expect_eq(streamed.code, ERR_OK, "%s", file);
@@ -125,7 +139,7 @@ check_answer(enum wire from, struct str in, bool stream, const char *file, struc
 			tally->failed_answers++;
 			break;
 		}
-		tally->calls += to ? streamed.calls : 0;
+		tally->calls += to == WIRE_CHAT ? streamed.calls : 0;
 		fix_answer(a, &way, in, stream ? 37 : 0, &cut);
 		cr_expect(str_eq(cut.bytes, streamed.bytes), "%s cut in pieces", file);
 		way.stream_out = false;
@@ -136,7 +150,7 @@ check_answer(enum wire from, struct str in, bool stream, const char *file, struc
 		struct str shown = shown_text(a, way.to, whole.bytes);
 		cr_expect(!stream || str_eq(shown, text), "%s to %s says\n%.*s\nnot\n%.*s", file,
 		    wire_name(way.to), STR_FMT(shown), STR_FMT(text));
-		tally->text_bytes += to ? shown.len : 0;
+		tally->text_bytes += to == WIRE_CHAT ? shown.len : 0;
 		send_back(a, way.to, whole.bytes, file);
 	}
 	arena_free(&a);
@@ -150,15 +164,17 @@ check_file(const char *service, const char *path, const char *name, struct tally
 	bool stream = str_ends(n, STR(".chunks.txt"));
 	char *bytes;
 	size_t len;
-	if (str_starts(n, STR("responses__")) || (!stream && !str_ends(n, STR(".json"))))
+	if (!stream && !str_ends(n, STR(".json")))
 		return;
 	/* One service's Responses recordings have no prefix. */
-	if (str_eq(str_c(service), STR("azure")))
-		return;
+	if (str_starts(n, STR("responses__")) || str_eq(str_c(service), STR("azure")))
+		from = WIRE_RESPONSES;
 	cr_assert_eq(fd_read_file(path, 16u << 20, &bytes, &len, NULL), ERR_OK, "%s", path);
 	struct str rest = str_n(bytes, len);
 	while (str_trim(rest).len > 0) { /* some recordings hold several answers */
-		size_t stop = stream ? str_find(rest, STR("{\"type\":\"message_stop\"")) : SIZE_MAX;
+		struct str mark = from == WIRE_RESPONSES ? STR("{\"type\":\"response.completed\"")
+							 : STR("{\"type\":\"message_stop\"");
+		size_t stop = stream ? str_find(rest, mark) : SIZE_MAX;
 		size_t nl = stop != SIZE_MAX ? str_chr(str_from(rest, stop), '\n') : SIZE_MAX;
 		size_t end = nl != SIZE_MAX ? stop + nl + 1 : rest.len;
 		check_answer(from, str_sub(rest, 0, end), stream, name, tally);

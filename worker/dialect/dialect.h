@@ -95,7 +95,7 @@ struct dialect {
 };
 
 extern const struct dialect dialect_chat, dialect_messages, dialect_responses;
-const struct dialect *dialect_of(enum wire w); /* NULL: not built */
+const struct dialect *dialect_of(enum wire w);
 
 /* An error body of the wire: its own envelope at the top level (error types of the wire), plus the
  * member `detail` that upstream's clients read. type NULL: chosen from status. details_raw: a JSON
