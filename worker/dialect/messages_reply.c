@@ -143,6 +143,7 @@ block_start(struct messages_reply *m, const struct turn_event *ev)
 	m->base.open = true;
 	m->base.shown = m->has_signature = m->args_begun = false;
 	m->base.kind = ev->kind;
+	m->from = ev->raw_wire;
 	m->signature = m->encrypted = STR_NULL;
 	buf_clear(m->text);
 	buf_clear(m->citations);

@@ -15,7 +15,8 @@ struct messages_reply {
 	struct buf *text; /* whole: of the open block; streams: arguments not yet known to be one */
 	struct buf *citations;
 	struct str signature, encrypted, opaque_raw, reasoning_member; /* of the open block */
-	struct str call_id, call_name;
+	struct str call_id, call_name; /* call_id: of a reasoning block, its item id */
+	enum wire from;                /* who wrote the open block */
 	struct turn_event finish;
 	struct token_usage usage;
 	enum wire usage_wire;
@@ -30,8 +31,10 @@ const char *messages_stop_reason(const struct messages_reply *m);
  */
 enum extra_place { EXTRA_ALL, EXTRA_IN_DELTA, EXTRA_BESIDE };
 void messages_write_extra(struct messages_reply *m, struct jw *w, enum extra_place place);
-/* What a thinking block is signed with that came from a Chat server. */
+/* What a thinking block is signed with that came from another wire (origin.h). */
 struct str messages_own_signature(const struct messages_reply *m);
+/* What stands in a redacted_thinking block. */
+struct str messages_redacted_data(const struct messages_reply *m);
 
 /* "event: NAME", {"type":"NAME" … messages_close_frame ends it. */
 struct jw messages_open_frame(struct messages_reply *m, const char *name);

@@ -182,7 +182,7 @@ stream_redacted(struct messages_reply *m)
 	struct jw w = open_block_frame(m);
 	jw_object(&w);
 	jw_kcstr(&w, "type", "redacted_thinking");
-	jw_kstr(&w, "data", m->encrypted);
+	jw_kstr(&w, "data", messages_redacted_data(m));
 	jw_end_object(&w);
 	messages_close_frame(m, &w);
 	messages_stop_frame(m);

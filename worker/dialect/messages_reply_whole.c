@@ -7,9 +7,15 @@
 struct str
 messages_own_signature(const struct messages_reply *m)
 {
-	struct str member =
-	    m->reasoning_member.len > 0 ? m->reasoning_member : STR("reasoning_content");
-	return arena_printf(m->base.arena, ORIGIN_SIGNATURE "%.*s", STR_FMT(member));
+	enum wire from = m->from == WIRE_RESPONSES ? WIRE_RESPONSES : WIRE_CHAT;
+	return origin_mark(
+	    m->base.arena, from, m->reasoning_member, m->call_id, m->encrypted, false);
+}
+
+struct str
+messages_redacted_data(const struct messages_reply *m)
+{
+	return m->from == WIRE_MESSAGES ? m->encrypted : messages_own_signature(m);
 }
 
 static void
@@ -18,7 +24,7 @@ write_reasoning(struct messages_reply *m, struct jw *w)
 	jw_object(w);
 	if (m->text->len == 0 && m->signature.len == 0 && m->encrypted.len > 0) {
 		jw_kcstr(w, "type", "redacted_thinking");
-		jw_kstr(w, "data", m->encrypted);
+		jw_kstr(w, "data", messages_redacted_data(m));
 	} else {
 		jw_kcstr(w, "type", "thinking");
 		jw_kstr(w, "thinking", buf_str(m->text));
