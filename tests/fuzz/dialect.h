@@ -31,12 +31,12 @@ fuzz_request(enum wire w, const uint8_t *data, size_t size)
 	struct err e;
 	if (jdoc_parse(a, body, &root, NULL) == ERR_OK &&
 	    dialect_of(w)->decode(a, body, root, &c, &e) == ERR_OK) {
-		for (int i = 0; i < 4; i++) {
+		static const enum wire wires[] = {WIRE_CHAT, WIRE_MESSAGES, WIRE_RESPONSES};
+		for (unsigned i = 0; i < 2 * ARRAY_LEN(wires); i++) {
 			struct encode_options opt = {
 			    .model = STR("m"), .stream = i & 1, .native_openai = i & 1};
 			struct buf out = BUF_INIT(64u << 20);
-			enum wire to = i & 2 ? WIRE_MESSAGES : WIRE_CHAT;
-			if (dialect_of(to)->encode(c, &opt, &out, &e) == ERR_OK)
+			if (dialect_of(wires[i / 2])->encode(c, &opt, &out, &e) == ERR_OK)
 				check_json(buf_str(&out));
 			buf_done(&out);
 		}

@@ -1,8 +1,10 @@
 /* tests/golden/<from>_to_<to>/NAME.in.json: a client's request; NAME.out.json: what the provider
- * must get, byte for byte but for white space between tokens. */
+ * must get, byte for byte but for white space between tokens; NAME.openai.out.json, if there: what
+ * OpenAI's own service must get. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <criterion/criterion.h>
 
@@ -44,10 +46,20 @@ slurp(struct arena *a, const char *dir, const char *name, const char *suffix)
 	return s;
 }
 
+static void
+check_pair(struct arena *a, const char *dir, const char *stem, const char *suffix, struct str got)
+{
+	/* arguments inside strings keep their spaces; everything else is compared as bytes */
+	struct str want = without_space(a, slurp(a, dir, stem, suffix));
+	got = without_space(a, got);
+	cr_expect(str_eq(got, want), "%s/%s%s:\n%.*s\nwanted:\n%.*s", dir, stem, suffix,
+	    STR_FMT(got), STR_FMT(want));
+}
+
 static unsigned
 check_folder(const char *dir_name, enum wire from, enum wire to)
 {
-	char dir[256];
+	char dir[256], path[1024];
 	unsigned n = 0;
 	(void)snprintf(dir, sizeof(dir), "tests/golden/%s", dir_name);
 	DIR *d = opendir(dir);
@@ -58,13 +70,12 @@ check_folder(const char *dir_name, enum wire from, enum wire to)
 			continue;
 		struct arena *a = arena_new(64u << 20);
 		const char *stem = arena_cstr(a, str_sub(name, 0, name.len - 8));
-		struct str got = fix_translate(a, from, to, slurp(a, dir_name, stem, ".in.json"));
-		struct str want = without_space(a, slurp(a, dir_name, stem, ".out.json"));
-		got = without_space(a, got);
-		/* arguments inside strings keep their spaces; everything else is compared as bytes
-		 */
-		cr_expect(str_eq(got, want), "%s/%s:\n%.*s\nwanted:\n%.*s", dir_name, stem,
-		    STR_FMT(got), STR_FMT(want));
+		struct str in = slurp(a, dir_name, stem, ".in.json");
+		check_pair(a, dir_name, stem, ".out.json", fix_translate(a, from, to, in));
+		(void)snprintf(path, sizeof(path), "%s/%s.openai.out.json", dir, stem);
+		if (access(path, R_OK) == 0)
+			check_pair(a, dir_name, stem, ".openai.out.json",
+			    fix_translate_native(a, from, to, in));
 		n++;
 		arena_free(&a);
 	}
@@ -78,4 +89,9 @@ Test(dialect_golden, requests, .timeout = 20)
 	cr_expect(check_folder("chat_to_chat", WIRE_CHAT, WIRE_CHAT) > 0);
 	cr_expect(check_folder("messages_to_messages", WIRE_MESSAGES, WIRE_MESSAGES) > 0);
 	cr_expect(check_folder("chat_to_messages", WIRE_CHAT, WIRE_MESSAGES) > 0);
+	cr_expect(check_folder("responses_to_responses", WIRE_RESPONSES, WIRE_RESPONSES) > 0);
+	cr_expect(check_folder("responses_to_chat", WIRE_RESPONSES, WIRE_CHAT) > 0);
+	cr_expect(check_folder("responses_to_messages", WIRE_RESPONSES, WIRE_MESSAGES) > 0);
+	cr_expect(check_folder("chat_to_responses", WIRE_CHAT, WIRE_RESPONSES) > 0);
+	cr_expect(check_folder("messages_to_responses", WIRE_MESSAGES, WIRE_RESPONSES) > 0);
 }

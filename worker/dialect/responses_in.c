@@ -63,6 +63,12 @@ read_input(struct responses_reader *r, struct jval root, struct err *reterr)
 			return e;
 		}
 	}
+	/* A response that was cut between rounds ends with an execution; few providers continue an
+	 * assistant turn, and none a folded one. */
+	struct message *m = r->ends_folded ? conversation_add(r->conv, MESSAGE_USER) : NULL;
+	struct part *p = m != NULL ? message_add(r->conv, m, PART_TEXT) : NULL;
+	if (p != NULL)
+		p->text = STR("Continue.");
 	return ERR_OK;
 }
 

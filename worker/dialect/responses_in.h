@@ -16,6 +16,7 @@ struct responses_reader {
 	struct conversation *conv;
 	struct message *results; /* collects outputs, while they last */
 	struct message *bare;    /* collects content parts without a message, while they last */
+	bool ends_folded;        /* the last item was an execution of ours */
 	uint32_t tools;          /* read so far, RESPONSES_TOOLS_MAX at most */
 };
 

@@ -222,6 +222,7 @@ read_code_call(struct responses_reader *r, struct jval v, struct err *reterr)
 	if (ours) {
 		p->raw = r->conv->last->raw = p->name = STR_NULL;
 		p->text = fold_code_item(a, v);
+		r->ends_folded = true;
 	}
 	return ERR_OK;
 }
@@ -293,6 +294,7 @@ responses_read_item(struct responses_reader *r, struct jval v, struct err *reter
 	if (!jv_is(v, JT_OBJECT))
 		return err_set(reterr, ERR_INPUT, "Input should be an object");
 	enum err_code e = read_str(r->conv->arena, v, "type", OPTIONAL, &type, reterr);
+	r->ends_folded = false;
 	if (e != ERR_OK)
 		return e;
 	if (type.len == 0 && jv_present(jv_get(v, "role")))
