@@ -26,7 +26,7 @@ read_image(struct conversation *c, struct jval v, struct part *p, struct err *re
 	else if (p->media.file_id.len > 0)
 		p->media.source = MEDIA_FILE_ID;
 	else
-		return err_set(reterr, ERR_INPUT, "image_url or file_id is required");
+		return err_set(reterr, ERR_INPUT, "One of image_url and file_id is required");
 	return ERR_OK;
 }
 
@@ -53,7 +53,8 @@ read_file(struct conversation *c, struct jval v, struct part *p, struct err *ret
 		m->source = MEDIA_URL;
 		m->data = url;
 	} else {
-		return err_set(reterr, ERR_INPUT, "file_id, file_data or file_url is required");
+		return err_set(
+		    reterr, ERR_INPUT, "One of file_id, file_data and file_url is required");
 	}
 	return ERR_OK;
 }
