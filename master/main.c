@@ -130,7 +130,8 @@ main(int argc, char **argv)
 	do
 		fd = fd_open("/dev/null", O_RDWR, 0);
 	while (fd >= 0 && fd <= STDERR_FILENO);
-	fd_close(&fd);
+	/* Whatever else the caller had open is none of ours. */
+	(void)fd_close_from(STDERR_FILENO + 1);
 	o.conf_path = path;
 	o.argc = argc;
 	o.argv = argv;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,8 +52,11 @@ static void
 on_build(void *arg, uint32_t what, uint64_t generation)
 {
 	struct master *m = arg;
+	char text[64];
+	(void)snprintf(
+	    text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)clock_mono_us());
 	if ((what & PUBLISH_DO_RELOAD) != 0 && m->phase == MASTER_RUN)
-		notify_manager("RELOADING=1");
+		notify_manager(text);
 	reload_start(m, what, generation);
 }
 

@@ -21,6 +21,7 @@
 #include "ipc/chan.h"
 #include "master/dispatch.h"
 #include "master/master.h"
+#include "master/notify.h"
 #include "master/snapshots.h"
 #include "master/spawn.h"
 
@@ -190,6 +191,8 @@ finish(struct reload *r, bool ok, const char *error)
 		(void)snprintf(
 		    m->last_error, sizeof(m->last_error), "%s", ok || error == NULL ? "" : error);
 		m->last_reload_s = clock_wall_s();
+		if (m->phase == MASTER_RUN)
+			notify_manager("READY=1");
 	}
 	r->is_running = false;
 	publish_built(&m->publish, ok, error, clock_mono_ms());
