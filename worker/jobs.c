@@ -178,12 +178,12 @@ jobs_new(
 	return rc;
 }
 
-enum err_code
-jobs_submit(struct jobs *p, struct job *j, struct err *reterr)
+static enum err_code
+add_job(struct jobs *p, struct job *j, uint32_t queue_max, struct err *reterr)
 {
 	j->cancelled = false;
 	(void)pthread_mutex_lock(&p->lock);
-	bool is_full = p->queued >= p->cfg.queue_max || p->is_stopping;
+	bool is_full = p->queued >= queue_max || p->is_stopping;
 	if (!is_full) {
 		list_add(&p->queue, j);
 		p->queued++;
@@ -191,6 +191,18 @@ jobs_submit(struct jobs *p, struct job *j, struct err *reterr)
 	}
 	(void)pthread_mutex_unlock(&p->lock);
 	return is_full ? err_set(reterr, ERR_BUSY, "%s jobs: the queue is full", p->name) : ERR_OK;
+}
+
+enum err_code
+jobs_submit(struct jobs *p, struct job *j, struct err *reterr)
+{
+	return add_job(p, j, p->cfg.queue_max, reterr);
+}
+
+enum err_code
+jobs_submit_cleanup(struct jobs *p, struct job *j, struct err *reterr)
+{
+	return add_job(p, j, UINT32_MAX, reterr);
 }
 
 void

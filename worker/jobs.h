@@ -37,6 +37,9 @@ struct jobs_config {
 MUST_CHECK enum err_code jobs_new(
     struct event_base *base, const struct jobs_config *cfg, struct jobs **ret, struct err *reterr);
 MUST_CHECK enum err_code jobs_submit(struct jobs *p, struct job *j, struct err *reterr);
+/* For what must not be left undone (taking away what an earlier job wrote): the bound on waiting
+ * jobs does not hold; refused only once the pool is being freed. */
+MUST_CHECK enum err_code jobs_submit_cleanup(struct jobs *p, struct job *j, struct err *reterr);
 void jobs_cancel(struct job *j);
 uint32_t jobs_queued(const struct jobs *p);
 void jobs_free(struct jobs **p); /* waits for running jobs; queued ones get done(cancelled) */

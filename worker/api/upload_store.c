@@ -82,9 +82,10 @@ start_drop(struct upload_store *s)
 	struct err err;
 	if (s->put == NULL && !s->is_committed)
 		return;
-	if (work_start(&s->work, s->req, s->req->env->io, run_drop, on_dropped, &err) == ERR_OK)
+	if (work_start_cleanup(&s->work, s->req, s->req->env->io, run_drop, on_dropped, &err) ==
+	    ERR_OK)
 		return;
-	/* The queue is full: better a short wait here than a temporary file that stays. */
+	/* The worker is ending: better a short wait here than a temporary file that stays. */
 	blob_put_abort(&s->put);
 	if (s->is_committed)
 		log_warn("bytes of a failed upload stay until the sweep",

@@ -22,18 +22,17 @@ on_done(struct job *j, bool cancelled)
 	request_put(&req);
 }
 
-enum err_code
-work_start(struct work *w, struct request *req, struct jobs *pool, work_run *run, work_done *done,
-    struct err *reterr)
+typedef enum err_code submit_fn(struct jobs *p, struct job *j, struct err *reterr);
+
+static enum err_code
+start(struct work *w, struct request *req, struct jobs *pool, submit_fn *submit, struct err *reterr)
 {
 	CHECK(!w->is_busy);
 	w->job = (struct job){.run = on_run, .done = on_done, .arg = w};
-	w->run = run;
-	w->done = done;
 	w->code = ERR_OK;
 	w->req = request_get(req); /* before the thread can look at it */
 	w->is_busy = true;
-	enum err_code code = jobs_submit(pool, &w->job, reterr);
+	enum err_code code = submit(pool, &w->job, reterr);
 	if (code != ERR_OK) {
 		w->is_busy = false;
 		request_put(&w->req);
@@ -42,6 +41,24 @@ work_start(struct work *w, struct request *req, struct jobs *pool, work_run *run
 		return code;
 	}
 	return ERR_OK;
+}
+
+enum err_code
+work_start(struct work *w, struct request *req, struct jobs *pool, work_run *run, work_done *done,
+    struct err *reterr)
+{
+	w->run = run;
+	w->done = done;
+	return start(w, req, pool, jobs_submit, reterr);
+}
+
+enum err_code
+work_start_cleanup(struct work *w, struct request *req, struct jobs *pool, work_run *run,
+    work_done *done, struct err *reterr)
+{
+	w->run = run;
+	w->done = done;
+	return start(w, req, pool, jobs_submit_cleanup, reterr);
 }
 
 enum err_code

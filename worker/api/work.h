@@ -33,6 +33,9 @@ struct work {
  * may be started again inside done. */
 MUST_CHECK enum err_code work_start(struct work *w, struct request *req, struct jobs *pool,
     work_run *run, work_done *done, struct err *reterr);
+/* The same for taking away what an earlier step left: a full queue does not refuse it. */
+MUST_CHECK enum err_code work_start_cleanup(struct work *w, struct request *req, struct jobs *pool,
+    work_run *run, work_done *done, struct err *reterr);
 /* The thread's database, or ERR_BUSY when it has none. */
 MUST_CHECK enum err_code work_db(void *context, struct db **ret, struct err *reterr);
 

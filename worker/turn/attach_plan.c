@@ -19,7 +19,8 @@ reference(struct arena *a, struct attach_plan *plan, struct str file_id)
 	struct attachment *t = ARENA_NEW(a, struct attachment);
 	if (t == NULL)
 		return NULL;
-	t->file_id = file_id;
+	/* a pool thread reads it, when the client and the body it sent may be gone */
+	t->file_id = arena_str(a, file_id);
 	*end = t;
 	plan->count++;
 	return t;

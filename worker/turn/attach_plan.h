@@ -18,9 +18,9 @@
 
 struct attachment { /* one different file id, in the order of its first mention */
 	struct attachment *next;
-	struct str file_id;
-	bool for_sandbox; /* seed it */
-	bool for_model;   /* some part shows it to the model */
+	struct str file_id; /* in the arena, whatever the conversation points into */
+	bool for_sandbox;   /* seed it */
+	bool for_model;     /* some part shows it to the model */
 	/* from the files table */
 	bool is_found;
 	struct str filename, mime_type, storage_ref;

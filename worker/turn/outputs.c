@@ -39,6 +39,8 @@ struct produced {
 	char id[ID_SIZE];
 	struct blob_put *put; /* io thread only */
 	bool is_stored, has_row;
+	bool is_uncertain; /* the row may be there: then its blob has to stay */
+	bool is_broken;    /* bytes of it were lost on the way: it must not be stored */
 	int64_t made_ms;
 };
 
@@ -52,12 +54,14 @@ struct outputs {
 	struct op *queue, **queue_end; /* not yet given to a job */
 	struct op *running;            /* with the job */
 	size_t queued_bytes;
-	bool is_busy, is_paused, is_finishing, is_cancelled;
+	bool is_busy, is_paused, is_finishing, is_cancelled, is_forgetting;
 	void (*done)(void *arg, struct output_file *files);
 	void *arg;
 };
 
 static void pump(struct outputs *o);
+static void forget_rest(struct outputs *o);
+static void enqueue(struct outputs *o, enum op_kind kind, struct produced *file, struct str bytes);
 
 static void
 free_ops(struct op *op)
@@ -94,10 +98,11 @@ step(struct blob_store *blobs, struct op *op)
 			rc = blob_put_write(f->put, str_n(op->bytes, op->len), &err);
 		break;
 	case OP_COMMIT:
-		if (f->put != NULL) {
+		if (f->put != NULL && !f->is_broken) {
 			rc = blob_put_commit(&f->put, &err);
 			f->is_stored = rc == ERR_OK;
 		}
+		blob_put_abort(&f->put);
 		break;
 	case OP_FORGET:
 		if (f->is_stored)
@@ -150,22 +155,88 @@ run_sql(struct job *j, void *context)
 		f->has_row = rc == ERR_OK;
 		if (f->has_row)
 			continue;
+		f->is_uncertain = rc == ERR_UNCERTAIN;
 		log_warn("a produced file has no row", LOG_C("file_id", f->id), LOG_ERR(&err));
-		/* an uncertain row keeps its blob: the sweeper knows what to do with either */
-		if (rc != ERR_UNCERTAIN &&
-		    blob_delete(o->req->env->blobs, str_c(f->ref), &err) != ERR_OK)
-			log_warn("a blob without a row stays behind", LOG_C("file_id", f->id),
-			    LOG_ERR(&err));
 	}
+}
+
+/* --- loop ------------------------------------------------------------------------------------ */
+static void
+submit(struct outputs *o, struct jobs *pool, void (*run)(struct job *, void *),
+    void (*done)(struct job *, bool))
+{
+	o->job = (struct job){.run = run, .done = done, .arg = o};
+	o->is_busy = true;
+	/* Taking away is never refused: blobs without a row would stay for ever. */
+	enum err_code rc = o->is_cancelled ? jobs_submit_cleanup(pool, &o->job, NULL)
+					   : jobs_submit(pool, &o->job, NULL);
+	if (rc != ERR_OK)
+		done(&o->job, true);
+}
+
+/* A job that was refused or never ran: what it should have written is missing from its files, which
+ * are only named then. What should have been taken away is taken away here. */
+static void
+not_written(struct outputs *o)
+{
+	for (struct op *op = o->running; op != NULL; op = op->next) {
+		op->file->is_broken = true;
+		if (op->kind == OP_FORGET)
+			step(o->req->env->blobs, op);
+	}
+}
+
+static void
+done_io(struct job *j, bool cancelled)
+{
+	struct outputs *o = j->arg;
+	o->is_busy = false;
+	if (cancelled)
+		not_written(o);
+	for (struct op *op = o->running; op != NULL; op = op->next)
+		o->queued_bytes -= op->len;
+	free_ops(o->running);
+	o->running = NULL;
+	if (o->is_cancelled && !o->is_forgetting)
+		forget_rest(o);
+	else
+		pump(o);
+}
+
+static bool
+has_stored(const struct outputs *o)
+{
+	for (const struct output_file *f = o->first; f != NULL; f = f->next)
+		if (((const struct produced *)f)->is_stored)
+			return true;
+	return false;
+}
+
+/* Nobody waits any more: takes away what has no row, then ends. */
+static void
+forget_rest(struct outputs *o)
+{
+	o->is_cancelled = o->is_forgetting = true;
+	free_ops(o->queue);
+	o->queue = NULL;
+	o->queue_end = &o->queue;
+	for (struct output_file *out = o->first; out != NULL; out = out->next) {
+		struct produced *f = (struct produced *)out;
+		bool has_bytes = f->is_stored || f->put != NULL;
+		if (has_bytes && !f->has_row && !f->is_uncertain)
+			enqueue(o, OP_FORGET, f, STR(""));
+	}
+	pump(o);
 }
 
 static void
 done_sql(struct job *j, bool cancelled)
 {
-	(void)cancelled;
+	(void)cancelled; /* then there are no rows */
 	struct outputs *o = j->arg;
+	o->is_busy = false;
 	if (o->is_cancelled) {
-		release(o);
+		forget_rest(o);
 		return;
 	}
 	for (struct output_file *out = o->first; out != NULL; out = out->next) {
@@ -180,45 +251,9 @@ done_sql(struct job *j, bool cancelled)
 	void *arg = o->arg;
 	struct output_file *files = o->first;
 	struct request *req = request_get(o->req);
-	release(o);
+	forget_rest(o);
 	done(arg, files);
 	request_put(&req);
-}
-
-/* --- loop ------------------------------------------------------------------------------------ */
-static void
-submit(struct outputs *o, struct jobs *pool, void (*run)(struct job *, void *),
-    void (*done)(struct job *, bool))
-{
-	o->job = (struct job){.run = run, .done = done, .arg = o};
-	o->is_busy = true;
-	if (jobs_submit(pool, &o->job, NULL) != ERR_OK) {
-		/* the queue is full: what could not be written is only named */
-		done(&o->job, true);
-	}
-}
-
-static void
-done_io(struct job *j, bool cancelled)
-{
-	(void)cancelled; /* then nothing was written and the files are only named */
-	struct outputs *o = j->arg;
-	o->is_busy = false;
-	for (struct op *op = o->running; op != NULL; op = op->next) {
-		o->queued_bytes -= op->len;
-	}
-	free_ops(o->running);
-	o->running = NULL;
-	pump(o);
-}
-
-static bool
-has_stored(const struct outputs *o)
-{
-	for (const struct output_file *f = o->first; f != NULL; f = f->next)
-		if (((const struct produced *)f)->is_stored)
-			return true;
-	return false;
 }
 
 static void
@@ -355,10 +390,6 @@ outputs_cancel(struct outputs **op)
 	if (o == NULL)
 		return;
 	o->is_cancelled = true;
-	free_ops(o->queue);
-	o->queue = NULL;
-	o->queue_end = &o->queue;
-	for (struct output_file *f = o->first; f != NULL; f = f->next)
-		enqueue(o, OP_FORGET, (struct produced *)f, STR(""));
-	pump(o);
+	if (!o->is_busy) /* else when the job is back: it is writing what this would read */
+		forget_rest(o);
 }
