@@ -147,6 +147,16 @@ if [ -z "$key" ] && [ -n "$master" ]; then
 	(umask 077 && printf '%s\n' "$key" >"$state/dev.key")
 fi
 
+# What the sandbox's test at the start said, unless it is in order or a file of the user's own rules.
+off=
+if [ -z "${RUN_CONF:-}" ]; then
+	for _ in $(seq 50); do
+		health=$(curl -s --max-time 2 "http://127.0.0.1:$((port + 1))/health")
+		case $health in *'"sandbox":"testing"'*) sleep 0.1 ;; *) break ;; esac
+	done
+	off=$(printf '%s' "$health" | sed -nE 's/.*"sandbox_reason":"(([^"\\]|\\.)*)".*/\1/p' | sed 's/\\"/"/g')
+fi
+
 cat >"$state/requests.sh" <<REQUESTS
 OTARI=$base
 KEY=${key:-PUT-A-KEY-HERE}
@@ -170,13 +180,15 @@ curl -s \$OTARI/v1/messages -H "x-api-key: \$KEY" -H "Content-Type: application/
        "messages":[{"role":"user","content":[{"type":"text","text":"Draw a chart of sales.csv and save it as a file."},
        {"type":"container_upload","file_id":"'\$FILE'"}]}]}' | tee answer.json; echo
 CHART=\$(grep -o '"file_id" *: *"[^"]*"' answer.json | sed 's/.*"\([^"]*\)"/\1/' | grep -v "^\$FILE\$" | head -n 1)
-curl -s \$OTARI/v1/files/\$CHART/content -H "x-api-key: \$KEY" -o chart && ls -l "\$PWD/chart"
+[ -n "\$CHART" ] && curl -s \$OTARI/v1/files/\$CHART/content -H "x-api-key: \$KEY" -o chart && ls -l "\$PWD/chart"
 REQUESTS
 chmod 600 "$state/requests.sh"
 
 echo
 echo "Otari answers on $base (OpenAI's SDK: $base/v1, Anthropic's: $base)"
 [ -z "$demo_url" ] || echo "No provider key is set: the demo model answers, as $model"
+[ -z "$off" ] || echo "The sandbox is off: $off
+  A request that needs it, as the second and the third below, is answered with a 503"
 [ -n "${RUN_CONF:-}" ] || echo "Metrics and health details: http://127.0.0.1:$((port + 1))/metrics"
 echo "The master key, for administration, is in $master_file"
 echo "An API key for your programs: ${key:-none}"
