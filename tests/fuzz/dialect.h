@@ -100,8 +100,9 @@ fuzz_events(enum wire w, const uint8_t *data, size_t size)
 	struct str in = str_n(data + 1, size - 1);
 	struct arena *a = arena_new(64u << 20);
 	struct buf out = BUF_INIT(64u << 20);
+	enum wire to = data[0] & 4 ? WIRE_CHAT : WIRE_MESSAGES;
 	struct fuzz_answer f = {
-	    .from = dialect_of(w), .to = dialect_of(data[0] & 4 ? WIRE_CHAT : WIRE_MESSAGES)};
+	    .from = dialect_of(w), .to = dialect_of(data[0] & 16 ? WIRE_RESPONSES : to)};
 	struct reply_options opt = {
 	    .stream = stream_out, .include_usage = data[0] & 8, .fallback_id = "1"};
 	struct sse_reader sse;

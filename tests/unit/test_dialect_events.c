@@ -1,6 +1,6 @@
 /* Answers of providers: what the readers make of them. Rows named after the reports in which other
  * programs got them wrong (A…, C…, D…: public bug log). Each is fed cut at every byte, and written
- * to clients of both wires, streamed and whole, which must agree. */
+ * to clients of every wire, streamed and whole, which must agree. */
 #include <criterion/criterion.h>
 
 #include "base/json_write.h"
@@ -266,7 +266,7 @@ static const struct row messages_rows[] = {
 static void
 check_clients(struct arena *a, const struct row *row, enum wire from, struct str sse)
 {
-	static const enum wire wires[] = {WIRE_CHAT, WIRE_MESSAGES};
+	static const enum wire wires[] = {WIRE_CHAT, WIRE_MESSAGES, WIRE_RESPONSES};
 	for (size_t i = 0; i < ARRAY_LEN(wires); i++) {
 		struct fix_way way = {from, wires[i], true, true, true, NULL};
 		struct fix_answer streamed, whole;

@@ -1,5 +1,5 @@
 /* Random turns, from a fixed seed: what a client accumulates from the stream is what the whole
- * answer says, on both wires, executions in between included. */
+ * answer says, on every wire, executions in between included. */
 #include <criterion/criterion.h>
 
 #include "base/json_write.h"
@@ -68,8 +68,32 @@ say_call(struct random *r, struct clients *c, struct str id)
 }
 
 static void
+say_item(struct random *r, struct clients *c)
+{
+	static const struct str items[] = {
+	    STR_INIT("{\"id\":\"ci_1\",\"type\":\"code_interpreter_call\",\"status\":\"completed\","
+		     "\"code\":\"1\",\"container_id\":\"cntr_1\",\"outputs\":[]}"),
+	    STR_INIT("{\"id\":\"ci_2\",\"type\":\"code_interpreter_call\",\"code\":null,"
+		     "\"outputs\":null}"),
+	    STR_INIT("{\"id\":\"mcp_1\",\"type\":\"mcp_call\",\"status\":\"failed\","
+		     "\"arguments\":\"{}\",\"error\":{\"code\":1},\"output\":null}"),
+	    STR_INIT("{\"id\":\"ws_1\",\"type\":\"web_search_call\",\"status\":\"completed\"}"),
+	    STR_INIT("{\"id\":\"x_1\",\"type\":\"news_to_come\",\"status\":\"completed\"}"),
+	};
+	tell(c, &(struct turn_event){.type = TURN_BLOCK_START,
+		    .kind = BLOCK_OPAQUE,
+		    .raw_wire = WIRE_RESPONSES,
+		    .raw = PICK(r, items)});
+	tell(c, &(struct turn_event){.type = TURN_BLOCK_STOP, .kind = BLOCK_OPAQUE});
+}
+
+static void
 say_opaque(struct random *r, struct clients *c)
 {
+	if (next(r, 2)) {
+		say_item(r, c);
+		return;
+	}
 	tell(c, &(struct turn_event){.type = TURN_BLOCK_START,
 		    .kind = BLOCK_OPAQUE,
 		    .raw_wire = WIRE_MESSAGES,
@@ -90,10 +114,23 @@ static void
 say_text(struct random *r, struct clients *c)
 {
 	static const enum block_kind kinds[] = {BLOCK_TEXT, BLOCK_REASONING, BLOCK_REFUSAL};
+	static const struct str ids[] = {STR_INIT(""), STR_INIT("item_1"), STR_INIT("item_2")};
 	enum block_kind kind = kinds[next(r, 3)];
-	tell(c, &(struct turn_event){.type = TURN_BLOCK_START, .kind = kind});
-	for (uint32_t n = next(r, 4); n > 0; n--)
+	enum wire from = (enum wire)next(r, 3);
+	tell(c, &(struct turn_event){.type = TURN_BLOCK_START,
+		    .kind = kind,
+		    .raw_wire = from,
+		    .id = from == WIRE_RESPONSES ? PICK(r, ids) : STR("")});
+	for (uint32_t n = next(r, 4); n > 0; n--) {
 		tell_delta(c, kind, DELTA_TEXT, PICK(r, texts));
+		if (from == WIRE_RESPONSES && kind == BLOCK_REASONING && next(r, 2))
+			tell(c, &(struct turn_event){.type = TURN_BLOCK_DELTA,
+				    .kind = kind,
+				    .raw_wire = from,
+				    .text = STR("\n\n"),
+				    .raw = next(r, 2) ? STR("\"reasoning_text\"")
+						      : STR("\"summary_text\"")});
+	}
 	if (kind == BLOCK_REASONING && next(r, 2))
 		tell_delta(c, kind, next(r, 3) ? DELTA_SIGNATURE : DELTA_ENCRYPTED, STR("SIG"));
 	if (kind == BLOCK_TEXT && next(r, 4) == 0)
@@ -157,7 +194,7 @@ Test(dialect_random, streams_and_whole_answers_say_the_same, .timeout = 60)
 	for (int round = 0; round < 1500; round++) {
 		struct arena *a = arena_new(32u << 20);
 		struct buf out[2] = {BUF_INIT(1u << 20), BUF_INIT(1u << 20)};
-		struct clients c = {.d = round & 1 ? &dialect_messages : &dialect_chat};
+		struct clients c = {.d = dialect_of((enum wire)(round % 3))};
 		for (int i = 0; i < 2; i++) {
 			struct reply_options opt = {.stream = i == 0,
 			    .include_usage = true,
