@@ -204,7 +204,7 @@ Test(sight, a_declared_key_works_and_is_read_only_here)
 
 Test(sight, a_change_that_cannot_be_published_is_said_to_be_saved_and_not_in_force)
 {
-	const struct server_opts opts = {.conf = "publish_timeout_ms: 300\n"};
+	const struct server_opts opts = {.conf = "publish_timeout_ms: 1500\n"};
 	struct server *s = server_start(&opts);
 	server_expect(s, "change saved but not in force");
 	cr_assert(kill(s->pid, SIGSTOP) == 0); /* the master does not answer */

@@ -32,7 +32,7 @@ build() { make_ BUILD=asan "$@"; }
 criterion() { # NAME PROGRAM [ARG]...: runs it and turns its synthesis into our closing line
 	local log=$tmp/criterion.log rc=0
 	"${@:2}" >"$log" 2>&1 || rc=$?
-	grep -v '^\[====\] Running\|^\[----\] ' "$log" | sed '/^\[====\] Synthesis/d'
+	sed '/\[====\] /d; /Criterion v[0-9]/d' "$log"
 	sed 's/\x1b\[[0-9;]*m//g' "$log" | awk -v name="$1" -v rc=$rc '
 		/Synthesis: Tested:/ { gsub(/[^0-9]+/, " "); n++; tested += $1; ok += $2 }
 		END {
