@@ -201,3 +201,27 @@ Test(turn, a_declared_tool_that_is_not_called_leases_nothing)
 	reply_done(&r);
 	server_stop(&s);
 }
+
+/* Parsed and encoded on threads; what comes out is the same. */
+Test(turn, a_large_conversation_arrives_whole)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	struct buf prompt = BUF_INIT(2u << 20);
+
+	for (int i = 0; i < 20000; i++)
+		buf_printf(&prompt, "line %d of a long text with \"quotes\" and \\ signs; ", i);
+	buf_add(&prompt, STR("run: print(40 + 2)"));
+	for (int stream = 0; stream < 2; stream++) {
+		ask_model(s, "/v1/messages", "fake:tool", prompt.ptr, "[" DATED "]", stream, &r);
+		cr_expect_eq(r.status, 200, "%ld %.300s", r.status, r.body.ptr);
+		cr_expect(
+		    strstr(r.body.ptr, "code_execution_tool_result") != NULL, "%.300s", r.body.ptr);
+		reply_done(&r);
+	}
+	fake_ask(s, "GET", "/_last", STR_NULL, &r);
+	cr_expect(strstr(r.body.ptr, "line 19999 of a long text") != NULL);
+	reply_done(&r);
+	buf_done(&prompt);
+	server_stop(&s);
+}

@@ -214,6 +214,7 @@ start_turn(struct completion *c)
 	struct snapshot *snap = req->env->policy;
 	const struct snap_workspace *w = snapshot_workspace(snap, req->caller.workspace_id);
 	plan->conv = c->conv;
+	plan->body_bytes = c->body.len;
 	plan->target = c->target;
 	plan->user_id = req->caller.user_id;
 	plan->workspace_id = req->caller.workspace_id;

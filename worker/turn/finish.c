@@ -36,6 +36,7 @@ stop_work(struct turn *t)
 		(void)event_del(t->keepalive);
 	upstream_cancel(&t->call);
 	attach_cancel(&t->attaching);
+	turn_encode_cancel(t);
 	turn_run_close(t);
 }
 

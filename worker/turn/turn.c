@@ -188,10 +188,26 @@ reset_round(struct turn *t)
 	t->events = t->provider->events_new(t->req->arena, turn_on_turn_event, t);
 }
 
+static void
+on_encoded(struct turn *t, const struct err *failed)
+{
+	struct err err;
+	if (failed != NULL) {
+		turn_fail(t, request_status_of(failed->code), NULL, str_c(failed->msg));
+		return;
+	}
+	if (t->rounds == 1 && t->plan.conv->dropped != NULL)
+		http_reply_header(t->req->x, "Otari-Dropped", dropped_header(t));
+	board_count(t->req->env->slot, BC_UPSTREAM_CALLS, 1);
+	if (upstream_start(t->req->env->client, t->req->arena, &t->plan.target, t->provider->path,
+		buf_str(&t->body), t->plan.conv->stream, t->req->x, &upstream_ops, t, &t->call,
+		&err) != ERR_OK)
+		turn_fail(t, 502, NULL, STR("the provider could not be called"));
+}
+
 void
 turn_round(struct turn *t)
 {
-	struct err err = {.msg = ""};
 	reset_round(t);
 	struct encode_options opt = {
 	    .model = t->plan.target.model,
@@ -200,20 +216,7 @@ turn_round(struct turn *t)
 	    .is_mistral = str_eq_nocase(t->plan.target.provider_type, STR("mistral")),
 	    .default_max_tokens = t->plan.target.max_tokens_default,
 	};
-	enum err_code rc = t->provider->encode(t->plan.conv, &opt, &t->body, &err);
-	if (rc == ERR_OK && (t->body.overflowed || arena_overflowed(t->req->arena)))
-		rc = err_set(&err, ERR_TOOLARGE, "the conversation is too large");
-	if (rc != ERR_OK) {
-		turn_fail(t, request_status_of(rc), NULL, str_c(err.msg));
-		return;
-	}
-	if (t->rounds == 1 && t->plan.conv->dropped != NULL)
-		http_reply_header(t->req->x, "Otari-Dropped", dropped_header(t));
-	board_count(t->req->env->slot, BC_UPSTREAM_CALLS, 1);
-	rc = upstream_start(t->req->env->client, t->req->arena, &t->plan.target, t->provider->path,
-	    buf_str(&t->body), opt.stream, t->req->x, &upstream_ops, t, &t->call, &err);
-	if (rc != ERR_OK)
-		turn_fail(t, 502, NULL, STR("the provider could not be called"));
+	turn_encode(t, &opt, on_encoded);
 }
 
 /* --- start ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
  *
  * Process: worker, loop thread.
  * Files:   turn.c       start, one round to the provider, its bytes
+ *          encode.c     the provider's body, on an io thread when it is large
  *          round.c      a round's events: what the client sees, what is ours, when the round is
  * over run.c        our tool calls, one at a time, in order: session, seeds, code, files, result
  *          finish.c     the one place where a turn ends: settlement, last bytes, clean-up
@@ -27,6 +28,7 @@
 
 struct code_open;
 struct code_session;
+struct encoding;
 struct event;
 struct request;
 struct seed;
@@ -44,6 +46,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	struct executor_decision decision;
 	struct str tool_name; /* that the model is shown; STR_NULL: no code here */
 	struct turn_limits limits;
+	size_t body_bytes;                /* of the client: how much there is to encode, about */
 	struct str user_id, workspace_id; /* whose files */
 	struct str file_workspace;        /* scope of references; STR_NULL: all of the user's */
 };
@@ -75,6 +78,7 @@ struct turn {
 	struct upstream_call *call;
 	struct events *events;
 	struct sse_reader sse;
+	struct encoding *encoding;
 	struct buf body;  /* to the provider */
 	struct buf whole; /* of the provider, when not streamed */
 	bool is_sse, has_started, round_ended, is_collecting;
@@ -113,6 +117,10 @@ void turn_start(struct request *req, const struct turn_plan *plan);
 void turn_round(struct turn *t); /* turn.c: the next provider call */
 bool turn_on_turn_event(void *arg, const struct turn_event *ev); /* round.c */
 void turn_round_end(struct turn *t);                             /* round.c: what now */
+/* encode.c: the body of this round into t->body, then done; both at once when it is small. */
+void turn_encode(struct turn *t, const struct encode_options *opt,
+    void (*done)(struct turn *t, const struct err *err));
+void turn_encode_cancel(struct turn *t);
 void turn_run_calls(struct turn *t); /* run.c: from the first call of the round */
 void turn_run_close(struct turn *t); /* run.c: gives everything of the sandbox back */
 void turn_flush(struct turn *t);     /* turn.c: out → client, beginning the stream if needed */
