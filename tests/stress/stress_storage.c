@@ -118,7 +118,7 @@ main(void)
 	must(db_open(str_c(url), DB_OPEN_NOW, &db, &err), &err);
 	must(migrate_run(db, NULL, &err), &err);
 	must(blob_open_local(dir, &blobs, &err), &err);
-	must(sweep_thread_start(&slot, wake[1], &sweeper, &err), &err);
+	must(sweep_thread_start(NULL, &slot, wake[1], &sweeper, &err), &err);
 	struct sweep_settings s = {
 	    .database_url = str_c(url),
 	    .state_dir = str_c(dir),

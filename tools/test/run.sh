@@ -50,7 +50,7 @@ suite_conf() {
 	build "$OUT/otari" || return 1
 	if "$OUT/otari" -t -c otari.conf; then echo "1 passed, 0 failed"; else echo "0 passed, 1 failed"; fi
 }
-suite_unit() { build unit-bin && criterion unit "$OUT/unit" --jobs "$(nproc)"; }
+suite_unit() { build unit-bin stress-objs && criterion unit "$OUT/unit" --jobs "$(nproc)"; }
 suite_integ() { build integ-bin && criterion integ "$OUT/integ" --jobs "${OTARI_INTEG_JOBS:-2}"; }
 suite_sdk() { build integ-bin && tools/test/sdk.sh "$OUT"; }
 suite_probes() { build "$OUT/probes" "$OUT/otari-init" && "$OUT/probes"; }
