@@ -225,8 +225,9 @@ chat_reply_event(struct reply *r, const struct turn_event *ev)
 	case TURN_ERROR:
 		r->over = true;
 		if (r->opt.stream)
-			dialect_error_event(
-			    WIRE_CHAT, ev->status, NULL, ev->error_message, NULL, r->out);
+			dialect_error_event(WIRE_CHAT, ev->status,
+			    reply_error_type(r, ev, WIRE_CHAT), ev->error_message,
+			    r->opt.request_id, r->out);
 		break;
 	case TURN_PING:
 		chat_reply_ping(r);

@@ -29,6 +29,7 @@ struct reply_options {
 	bool include_usage;      /* Chat streams */
 	struct str model;        /* shown instead of the provider's when not empty (alias) */
 	const char *fallback_id; /* message id when the provider gave none: "msg_…", "chatcmpl-…" */
+	const char *request_id; /* in errors; NULL: none */
 	int64_t created_s;
 	bool native_code;                   /* show executions in the wire's own blocks */
 	const struct conversation *request; /* borrowed */

@@ -252,8 +252,9 @@ fail(struct messages_reply *m, const struct turn_event *ev)
 {
 	m->base.over = true;
 	if (m->base.opt.stream)
-		dialect_error_event(
-		    WIRE_MESSAGES, ev->status, NULL, ev->error_message, NULL, m->base.out);
+		dialect_error_event(WIRE_MESSAGES, ev->status,
+		    reply_error_type(&m->base, ev, WIRE_MESSAGES), ev->error_message,
+		    m->base.opt.request_id, m->base.out);
 }
 
 void

@@ -48,6 +48,13 @@ reply_head(struct reply *r, const struct turn_event *start, const char *id_prefi
 	r->model = arena_str(r->arena, r->opt.model.len > 0 ? r->opt.model : start->name);
 }
 
+const char *
+reply_error_type(struct reply *r, const struct turn_event *ev, enum wire w)
+{
+	bool is_ours = ev->raw_wire == w && ev->error_type.len > 0;
+	return is_ours ? arena_cstr(r->arena, ev->error_type) : NULL;
+}
+
 void
 sse_begin(struct buf *out, const char *name)
 {

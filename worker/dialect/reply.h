@@ -25,6 +25,8 @@ struct reply {
 struct buf *reply_buf(struct arena *a);
 /* Model, and the id: the provider's when it looks like one of this wire. */
 void reply_head(struct reply *r, const struct turn_event *start, const char *id_prefix);
+/* The type that an error names: the event's own, where it is this wire's word; NULL: by status. */
+const char *reply_error_type(struct reply *r, const struct turn_event *ev, enum wire w);
 /* "event: NAME\ndata: " (NAME may be NULL) … JSON by the caller … blank line */
 void sse_begin(struct buf *out, const char *name);
 void sse_end(struct buf *out);

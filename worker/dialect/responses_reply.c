@@ -2,7 +2,7 @@
 #include "worker/dialect/responses_reply.h"
 
 #include "base/digest.h"
-#include "worker/dialect/error_event.h"
+#include "worker/dialect/mapping.h"
 #include "worker/dialect/responses.h"
 
 static struct responses_reply *
@@ -180,10 +180,22 @@ end(struct responses_reply *m)
 static void
 fail(struct responses_reply *m, const struct turn_event *ev)
 {
+	struct jw w;
 	m->base.over = true;
-	if (m->base.opt.stream)
-		dialect_error_event(
-		    WIRE_RESPONSES, ev->status, NULL, ev->error_message, NULL, m->base.out);
+	if (!responses_open(m, "error", &w))
+		return;
+	const char *type = reply_error_type(&m->base, ev, WIRE_RESPONSES);
+	if (type == NULL)
+		type = error_type_for(WIRE_RESPONSES, ev->status);
+	jw_key(&w, "error");
+	jw_object(&w);
+	jw_kcstr(&w, "type", type);
+	jw_kcstr(&w, "code", type); /* some clients want a string there */
+	jw_kstr(&w, "message", ev->error_message);
+	jw_knull(&w, "param");
+	jw_end_object(&w);
+	jw_kstr(&w, "detail", ev->error_message);
+	responses_close(m, &w);
 }
 
 static void

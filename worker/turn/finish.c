@@ -3,7 +3,6 @@
 
 #include <event2/event.h>
 
-#include "worker/dialect/error_event.h"
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/settle.h"
@@ -90,7 +89,11 @@ turn_fail(struct turn *t, int status, const char *type, struct str message)
 		request_error(t->req, status, type, message);
 		return;
 	}
-	dialect_error_event(t->client->wire, status, type, message, t->req->id, &t->out);
+	t->client->reply_event(t->reply, &(struct turn_event){.type = TURN_ERROR,
+					     .status = status,
+					     .error_type = str_c(type),
+					     .error_message = message,
+					     .raw_wire = t->client->wire});
 	turn_flush(t);
 	http_reply_end(t->req->x);
 }

@@ -243,6 +243,7 @@ make_reply(struct turn *t)
 	    .include_usage = t->plan.conv->include_usage,
 	    .model = t->plan.target.is_alias ? t->plan.target.asked : STR(""),
 	    .fallback_id = t->req->id + 4, /* without "req_" */
+	    .request_id = t->req->id,
 	    .created_s = clock_wall_s(),
 	    .native_code = t->plan.decision.native_blocks,
 	    .request = t->plan.conv,
