@@ -53,6 +53,7 @@ struct request {
 	int64_t started_us; /* monotonic */
 	/* For the access log and the settlement; set by whoever learns them. In the arena. */
 	struct str model, provider;
+	struct str cause; /* why the provider failed it, for the operator */
 	uint32_t code_runs;
 	int status; /* answered; 0: not yet */
 	/* The pipeline's own. state_close is called once when the exchange ends, whatever way. */

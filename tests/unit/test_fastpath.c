@@ -189,14 +189,68 @@ Test(fastpath, a_whole_answer_keeps_its_bytes_but_for_the_alias)
 	struct tap t;
 	struct buf out = BUF_INIT(4096);
 	tap_init(&t, WIRE_CHAT, STR("fast"), true);
-	tap_whole(&t,
+	cr_assert(tap_whole(&t,
 	    STR("{\"model\": \"gpt\", "
 		"\"n\":1e400,\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}"),
-	    &out);
+	    &out));
 	cr_assert_str_eq(out.ptr,
 	    "{\"model\": \"fast\", "
 	    "\"n\":1e400,\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}");
 	cr_assert_eq(t.usage.output, 2);
 	buf_done(&out);
 	tap_done(&t);
+}
+
+Test(fastpath, what_is_no_json_object_is_no_answer)
+{
+	static const char *const bodies[] = {
+	    "", "<html>busy</html>", "[]", "\"x\"", "{\"a\":", "{} {}", "null"};
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		struct tap t;
+		struct buf out = BUF_INIT(4096);
+		tap_init(&t, WIRE_CHAT, STR(""), true);
+		cr_assert(!tap_whole(&t, str_c(bodies[i]), &out), "row %zu", i);
+		cr_assert_eq(out.len, 0, "row %zu", i);
+		buf_done(&out);
+		tap_done(&t);
+	}
+}
+
+#define LAST "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+#define NOT_LAST                                                                                   \
+	"data: "                                                                                   \
+	"{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\\"finish_reason\\\":\\\"a\"},"      \
+	"\"finish_reason\": null}]}\n\n"
+
+/* Where the provider closes early, and in good order. */
+Test(fastpath, the_end_of_a_stream_is_judged)
+{
+	static const struct {
+		const char *in, *out;
+		bool has_end;
+		enum wire wire;
+	} rows[] = {
+	    {LAST, LAST DONE, true, WIRE_CHAT},
+	    {LAST USAGE, LAST DONE, true, WIRE_CHAT},
+	    {NOT_LAST, NOT_LAST, false, WIRE_CHAT},
+	    {CHUNK "data: [DONE]", CHUNK DONE, true, WIRE_CHAT},
+	    {CHUNK "data: {\"id\":\"1\",\"choi", CHUNK, false, WIRE_CHAT},
+	    {CHUNK "da", CHUNK, false, WIRE_CHAT},
+	    {"event: message_stop\ndata: {\"type\":\"message_stop\"}",
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", true, WIRE_MESSAGES},
+	    {"data: {\"type\":\"response.completed\",\"response\":{\"usage\":null}}\n\n",
+		"data: {\"type\":\"response.completed\",\"response\":{\"usage\":null}}\n\n", true,
+		WIRE_RESPONSES},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct tap t;
+		struct buf out = BUF_INIT(4096);
+		tap_init(&t, rows[i].wire, STR(""), true);
+		cr_assert_eq(tap_stream(&t, str_c(rows[i].in), &out, NULL), ERR_OK);
+		tap_stream_end(&t, &out);
+		cr_assert(str_eq(buf_str(&out), str_c(rows[i].out)), "row %zu: %s", i, out.ptr);
+		cr_assert_eq(t.has_end, rows[i].has_end, "row %zu", i);
+		buf_done(&out);
+		tap_done(&t);
+	}
 }

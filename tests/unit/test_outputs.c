@@ -18,6 +18,8 @@
 #include "worker/turn/attach_plan.h"
 #include "worker/turn/outputs.h"
 
+#define QUEUE 2
+
 TestSuite(outputs, .timeout = 20);
 
 struct world {
@@ -54,11 +56,11 @@ start(struct world *w)
 	dbfix_open(&w->db, DB_SQLITE);
 	const struct jobs_config sql = {.name = "sql",
 	    .threads = 1,
-	    .queue_max = 1,
+	    .queue_max = QUEUE,
 	    .thread_open = give_db,
 	    .thread_close = close_db,
 	    .arg = w};
-	const struct jobs_config io = {.name = "io", .threads = 1, .queue_max = 1};
+	const struct jobs_config io = {.name = "io", .threads = 1, .queue_max = QUEUE};
 	w->env.base = event_base_new();
 	w->env.slot = &w->slot;
 	cr_assert_eq(jobs_new(w->env.base, &sql, &w->env.sql, NULL), ERR_OK);
@@ -108,7 +110,7 @@ shut_gate(struct world *w, struct jobs *pool)
 	size_t n = 0;
 	w->gate_open = false;
 	w->gates_done = 0;
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 1 + QUEUE; i++) {
 		w->gate[n] = (struct job){.run = run_gate, .done = gate_done, .arg = w};
 		while (jobs_submit(pool, &w->gate[n], NULL) != ERR_OK)
 			sched_yield();
@@ -122,7 +124,7 @@ static void
 open_gate(struct world *w)
 {
 	w->gate_open = true;
-	while (w->gates_done < 2)
+	while (w->gates_done < 1 + QUEUE)
 		event_base_loop(w->env.base, EVLOOP_ONCE);
 }
 

@@ -8,6 +8,7 @@
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/result_text.h"
 #include "worker/upstream/failure.h"
+#include "worker/upstream/target.h"
 
 TestSuite(turn_text, .timeout = 10);
 
@@ -230,12 +231,23 @@ Test(turn_text, failures_never_blame_the_client_for_our_credential)
 	    {529, 529, "{}", "the provider is overloaded"},
 	    {302, 502, "", "the provider failed to answer"},
 	    {400, 400, "{\"error\":{\"message\":\"key sk-secret-1 in use\"}}",
-		"key [redacted] in use"},
+		"key *********** in use"},
+	    {400, 400, "{\"error\":{\"message\":\"you sent x-team-key: team-secret\"}}",
+		"you sent x-team-key: ***********"},
+	    {400, 400, "{\"error\":{\"message\":\"Authorization: Bearer other-1 team-note\"}}",
+		"Authorization: Bearer ******* team-note"},
 	};
+	struct target_header headers[] = {
+	    {STR("X-Team-Key"), STR("team-secret")},
+	    {STR("authorization"), STR("Bearer other-1")},
+	    {STR("x-note"), STR("team-note")},
+	};
+	const struct target target = {
+	    .key = STR("sk-secret-1"), .headers = headers, .header_count = ARRAY_LEN(headers)};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct failure f;
 		failure_from_status(
-		    a, rows[i].upstream, str_c(rows[i].body), STR("7"), STR("sk-secret-1"), &f);
+		    a, rows[i].upstream, str_c(rows[i].body), STR("7"), &target, &f);
 		cr_assert_eq(f.status, rows[i].status, "row %zu", i);
 		cr_assert(
 		    str_eq(f.message, str_c(rows[i].says)), "row %zu: %.*s", i, STR_FMT(f.message));
@@ -245,7 +257,7 @@ Test(turn_text, failures_never_blame_the_client_for_our_credential)
 	    "", "x", "-1", "1234567", "Wed, 21 Oct 2015 07:28:00 GMT", "1\r\nX: y"};
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		struct failure f;
-		failure_from_status(a, 429, STR(""), str_c(bad[i]), STR(""), &f);
+		failure_from_status(a, 429, STR(""), str_c(bad[i]), &target, &f);
 		cr_assert_eq(f.retry_after.len, 0, "%s", bad[i]);
 	}
 	arena_free(&a);

@@ -51,6 +51,7 @@ add_request(struct line *l, const struct request *req)
 		add_str(l, "key_id", req->caller.key_id);
 	add_str(l, "provider", req->provider);
 	add_str(l, "model", str_sub(req->model, 0, 255));
+	add_str(l, "cause", str_sub(req->cause, 0, 255));
 	if (req->code_runs > 0)
 		add(l, LOG_INT("code_runs", req->code_runs));
 }

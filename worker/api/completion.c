@@ -311,8 +311,9 @@ parsed(struct completion *c)
 		struct jval user = c->wire == WIRE_MESSAGES
 				       ? jv_get(jv_get(c->root, "metadata"), "user_id")
 				       : jv_get(c->root, "user");
-		if (resolve_user(c, jv_str(req->arena, user)))
-			forward_start(req, &c->fast, &c->target);
+		struct str end_user = jv_str(req->arena, user);
+		if (resolve_user(c, end_user))
+			forward_start(req, &c->fast, &c->target, end_user);
 		return;
 	}
 	if (c->body.len > INLINE_BODY_BYTES) {

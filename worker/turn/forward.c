@@ -1,5 +1,7 @@
 #include "worker/turn/forward.h"
 
+#include <event2/event.h>
+
 #include "base/limits.h"
 #include "ipc/board.h"
 #include "worker/dialect/dialect.h"
@@ -11,6 +13,9 @@
 #include "worker/turn/tap.h"
 #include "worker/upstream/call.h"
 
+#define LINGER_MS                                                                                  \
+	1000 /* after the last event, for the provider to close, so that the connection is kept */
+
 struct forward {
 	struct request *req;
 	struct target target;
@@ -20,6 +25,8 @@ struct forward {
 	struct buf body;  /* to the provider */
 	struct buf whole; /* of the provider, when it is not a stream */
 	struct buf out;   /* on its way to the client */
+	struct str end_user;
+	struct event *linger; /* NULL until the answer's last event passed */
 	bool is_stream, is_settled;
 };
 
@@ -34,6 +41,7 @@ settle(struct forward *f, int status, struct str error)
 	    .usage = f->tap.usage,
 	    .status = status,
 	    .error = error,
+	    .end_user = f->end_user,
 	};
 	settle_request(f->req, &facts);
 }
@@ -45,6 +53,9 @@ on_close(struct request *req, bool aborted)
 	upstream_cancel(&f->call);
 	if (aborted)
 		settle(f, 499, STR("the client went away"));
+	if (f->linger != NULL)
+		event_free(f->linger);
+	f->linger = NULL;
 	tap_done(&f->tap);
 	buf_done(&f->body);
 	buf_done(&f->whole);
@@ -80,6 +91,30 @@ on_writable(void *arg)
 		upstream_resume(f->call);
 }
 
+static void
+on_linger(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct forward *f = arg;
+	upstream_cancel(&f->call);
+	http_reply_end(f->req->x);
+}
+
+/* The answer's last event is about to go out: the record comes before it, and a provider that does
+ * not close is not waited for. */
+static void
+last_event(struct forward *f)
+{
+	const struct timeval wait = {LINGER_MS / 1000, LINGER_MS % 1000 * 1000};
+	bool failed = f->tap.has_error;
+	settle(f, failed ? 502 : 200, failed ? STR("the provider sent an error event") : STR(""));
+	if (f->linger == NULL && f->call != NULL)
+		f->linger = event_new(f->req->env->base, -1, 0, on_linger, f);
+	if (f->linger != NULL)
+		(void)event_add(f->linger, &wait);
+}
+
 /* Ends a stream that has begun with the wire's error event; nothing may follow it. */
 static void
 end_with_error(struct forward *f, int status, struct str message)
@@ -100,14 +135,21 @@ on_data(void *arg, struct str bytes)
 		buf_add(&f->whole, bytes);
 		return true;
 	}
+	if (f->tap.has_end) /* nothing may follow */
+		return true;
 	if (!http_can_write(f->req->x)) {
 		http_on_writable(f->req->x, on_writable, f);
 		return false;
 	}
+	bool had_error = f->tap.has_error;
 	if (tap_stream(&f->tap, bytes, &f->out, &err) != ERR_OK) {
 		end_with_error(f, 502, str_c(err.msg));
 		return true;
 	}
+	if (f->tap.has_error && !had_error)
+		failure_mask(&f->target, f->out.ptr, f->out.len);
+	if (f->tap.has_end)
+		last_event(f);
 	flush(f);
 	return true;
 }
@@ -115,12 +157,18 @@ on_data(void *arg, struct str bytes)
 static void
 answer_whole(struct forward *f)
 {
-	if (f->whole.overflowed) {
-		settle(f, 502, STR("the provider's answer is too large"));
-		request_error(f->req, 502, NULL, STR("the provider's answer is too large"));
+	struct str wrong = STR("");
+	if (f->whole.overflowed)
+		wrong = STR("the provider's answer is too large");
+	else if (!tap_whole(&f->tap, buf_str(&f->whole), &f->out))
+		wrong = STR("the provider's answer is no JSON object");
+	if (wrong.len > 0) {
+		f->req->cause = wrong;
+		board_count(f->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+		settle(f, 502, wrong);
+		request_error(f->req, 502, NULL, wrong);
 		return;
 	}
-	tap_whole(&f->tap, buf_str(&f->whole), &f->out);
 	settle(f, 200, STR(""));
 	f->req->status = 200;
 	http_reply(f->req->x, 200, "application/json", buf_str(&f->out));
@@ -131,6 +179,12 @@ on_done(void *arg, const struct failure *failure)
 {
 	struct forward *f = arg;
 	f->call = NULL;
+	if (f->linger != NULL)
+		(void)event_del(f->linger);
+	if (failure != NULL && !f->tap.has_end) {
+		f->req->cause = failure->cause;
+		board_count(f->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+	}
 	if (failure != NULL && !http_reply_begun(f->req->x)) {
 		settle(f, failure->status, failure->message);
 		if (failure->retry_after.len > 0)
@@ -142,7 +196,8 @@ on_done(void *arg, const struct failure *failure)
 		answer_whole(f);
 		return;
 	}
-	tap_stream_end(&f->tap, &f->out);
+	if (failure == NULL)
+		tap_stream_end(&f->tap, &f->out);
 	if (f->tap.has_end || f->tap.has_error) {
 		settle(f, f->tap.has_error ? 502 : 200,
 		    f->tap.has_error ? STR("the provider sent an error event") : STR(""));
@@ -156,7 +211,8 @@ on_done(void *arg, const struct failure *failure)
 static const struct upstream_ops upstream_ops = {on_accept, on_data, on_done};
 
 void
-forward_start(struct request *req, const struct fastpath *fast, const struct target *target)
+forward_start(struct request *req, const struct fastpath *fast, const struct target *target,
+    struct str end_user)
 {
 	struct forward *f = ARENA_NEW(req->arena, struct forward);
 	struct err err;
@@ -167,6 +223,7 @@ forward_start(struct request *req, const struct fastpath *fast, const struct tar
 	f->req = req;
 	f->target = *target;
 	f->fast = *fast;
+	f->end_user = end_user;
 	buf_init(&f->body, fast->body.len + target->model.len * 6 + 256);
 	buf_init(&f->whole, LIMIT_UPSTREAM_WHOLE_BYTES);
 	buf_init(&f->out, LIMIT_UPSTREAM_WHOLE_BYTES + LIMIT_SSE_EVENT_BYTES);

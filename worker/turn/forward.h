@@ -12,8 +12,9 @@
 
 struct request;
 
-/* Answers the request, whatever happens. body and target are in the request's arena (or the
- * exchange). */
-void forward_start(struct request *req, const struct fastpath *fast, const struct target *target);
+/* Answers the request, whatever happens. body, target and end_user are in the request's arena (or
+ * the exchange). end_user: as the client tagged it; empty: not. */
+void forward_start(struct request *req, const struct fastpath *fast, const struct target *target,
+    struct str end_user);
 
 #endif

@@ -87,7 +87,8 @@ turn_on_turn_event(void *arg, const struct turn_event *ev)
 		break;
 	case TURN_ERROR:
 		t->error_status = ev->status != 0 ? ev->status : 502;
-		t->error_message = arena_str(t->req->arena, ev->error_message);
+		t->error_message =
+		    failure_masked(t->req->arena, &t->plan.target, ev->error_message);
 		break;
 	case TURN_PING:
 		if (t->has_begun)

@@ -72,15 +72,11 @@ note_end(struct tap *t, struct jval root)
 		t->has_error = true;
 }
 
-/* One event's JSON. False: drop the event. When *ret_model is present the alias goes in its place.
- */
+/* False: drop the event. When *ret_model is present the alias goes in its place. */
 static bool
-look(struct tap *t, struct str json, struct jval *ret_model)
+inspect(struct tap *t, struct jval root, struct jval *ret_model)
 {
-	struct jval root;
 	*ret_model = JV_ABSENT;
-	if (jdoc_parse(t->scratch, json, &root, NULL) != ERR_OK)
-		return true;
 	struct jval holder = holder_of(t, root);
 	if (jv_is(jv_get(holder, "model"), JT_STRING))
 		*ret_model = jv_get(holder, "model");
@@ -92,6 +88,14 @@ look(struct tap *t, struct str json, struct jval *ret_model)
 			      jv_is(jv_get(root, "choices"), JT_ARRAY) &&
 			      jv_count(jv_get(root, "choices")) == 0;
 	return !(is_usage_chunk && t->drop_usage_chunk);
+}
+
+static bool
+look(struct tap *t, struct str json, struct jval *ret_model)
+{
+	struct jval root;
+	*ret_model = JV_ABSENT;
+	return jdoc_parse(t->scratch, json, &root, NULL) != ERR_OK || inspect(t, root, ret_model);
 }
 
 /* The payload of an event with exactly one data line, else STR_NULL (then it is passed on unread).
@@ -114,13 +118,38 @@ single_data(struct str event)
 	return found;
 }
 
+/* Does a member of this name (with its quotes) hold something other than null? */
+static bool
+says(struct str data, struct str name)
+{
+	for (;;) {
+		size_t at = str_find(data, name);
+		if (at == SIZE_MAX)
+			return false;
+		data = str_from(data, at + name.len);
+		size_t i = 0;
+		while (i < data.len && (data.ptr[i] == ' ' || data.ptr[i] == ':'))
+			i++;
+		if (i > 0 && i < data.len && data.ptr[i] != 'n')
+			return true;
+	}
+}
+
+static bool
+tells_the_end(struct str data)
+{
+	return str_find(data, STR("response.completed")) != SIZE_MAX ||
+	       str_find(data, STR("response.incomplete")) != SIZE_MAX ||
+	       str_find(data, STR("response.failed")) != SIZE_MAX;
+}
+
 static bool
 is_worth_reading(const struct tap *t, struct str data)
 {
 	return (t->show_model.len > 0 && str_find(data, STR("\"model\"")) != SIZE_MAX) ||
-	       str_find(data, STR("\"usage\"")) != SIZE_MAX ||
-	       str_find(data, STR("\"error\"")) != SIZE_MAX ||
-	       str_find(data, STR("message_stop")) != SIZE_MAX;
+	       says(data, STR("\"usage\"")) || says(data, STR("\"error\"")) ||
+	       str_find(data, STR("message_stop")) != SIZE_MAX ||
+	       (t->wire == WIRE_RESPONSES && tells_the_end(data));
 }
 
 static void
@@ -132,6 +161,8 @@ pass_event(struct tap *t, struct str event, struct buf *out)
 		return;
 	if (str_eq(data, STR("[DONE]")))
 		t->has_end = true;
+	if (t->wire == WIRE_CHAT && !t->has_finish)
+		t->has_finish = says(data, STR("\"finish_reason\""));
 	if (data.ptr == NULL || !is_worth_reading(t, data)) {
 		buf_add(out, event);
 		return;
@@ -188,24 +219,46 @@ tap_stream(struct tap *t, struct str bytes, struct buf *out, struct err *reterr)
 	return ERR_OK;
 }
 
-void
-tap_stream_end(struct tap *t, struct buf *out)
+static bool
+is_json(struct tap *t, struct str text)
 {
-	if (t->pending.len > 0)
-		pass_event(t, buf_str(&t->pending), out);
-	buf_clear(&t->pending);
-	t->scanned = 0;
+	struct jval root;
+	bool ok = jdoc_parse(t->scratch, text, &root, NULL) == ERR_OK;
+	arena_reset(t->scratch);
+	return ok;
 }
 
 void
+tap_stream_end(struct tap *t, struct buf *out)
+{
+	struct str data = single_data(buf_str(&t->pending));
+	if (str_eq(data, STR("[DONE]")) || (data.len > 0 && is_json(t, data))) {
+		bool was_ended = t->has_end;
+		pass_event(t, buf_str(&t->pending), out);
+		if (!was_ended)
+			buf_add(out, STR("\n\n"));
+	}
+	buf_clear(&t->pending);
+	t->scanned = 0;
+	if (t->has_finish && !t->has_end && !t->has_error) {
+		t->has_end = true;
+		buf_add(out, STR("data: [DONE]\n\n"));
+	}
+}
+
+bool
 tap_whole(struct tap *t, struct str body, struct buf *out)
 {
-	struct jval model;
-	(void)look(t, body, &model);
+	struct jval root, model = JV_ABSENT;
+	enum err_code rc = jdoc_parse(t->scratch, body, &root, NULL);
+	bool is_object = rc == ERR_OK && jv_is(root, JT_OBJECT);
+	if (is_object)
+		(void)inspect(t, root, &model);
 	t->has_end = true;
 	if (t->show_model.len > 0 && jv_is(model, JT_STRING))
 		show_alias(t, body, model, out);
-	else
+	else if (is_object || rc == ERR_NOMEM) /* too large to be looked at: unread */
 		buf_add(out, body);
 	arena_reset(t->scratch);
+	return is_object || rc == ERR_NOMEM;
 }

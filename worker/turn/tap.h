@@ -20,6 +20,7 @@ struct tap {
 	struct token_usage usage;
 	bool has_error;     /* an error event passed */
 	bool has_end;       /* the wire's last event passed: [DONE], message_stop */
+	bool has_finish;    /* Chat: a choice said why it ended; some servers send no [DONE] */
 	struct buf pending; /* an event that is not complete yet */
 	size_t scanned;     /* of pending: no event end before this */
 	struct arena *scratch;
@@ -30,8 +31,10 @@ void tap_done(struct tap *t);
 /* Appends what the client is to get to out. ERR_TOOLARGE: an event over the limit. */
 MUST_CHECK enum err_code tap_stream(
     struct tap *t, struct str bytes, struct buf *out, struct err *reterr);
-/* End of the stream: what is left over goes out as it is. */
+/* The provider closed the stream in good order. An event that only lacks its blank line is handed
+ * on, a cut one is dropped. A Chat answer that ended without [DONE] gets one. */
 void tap_stream_end(struct tap *t, struct buf *out);
-void tap_whole(struct tap *t, struct str body, struct buf *out);
+/* False: it is no JSON object, and nothing was handed on. */
+MUST_CHECK bool tap_whole(struct tap *t, struct str body, struct buf *out);
 
 #endif

@@ -144,6 +144,7 @@ on_done(void *arg, const struct failure *failure)
 		if (!t->has_begun && failure->retry_after.len > 0)
 			http_reply_header(t->req->x, "Retry-After", failure->retry_after);
 		board_count(t->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+		t->req->cause = failure->cause;
 		turn_fail(t, failure->status, failure->type, failure->message);
 		return;
 	}

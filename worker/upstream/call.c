@@ -83,14 +83,37 @@ on_head(void *arg, struct http_call *http, int status)
 		c->ops->on_accept(c->arg, c);
 }
 
+/* Frees c, then tells. */
+static void
+finish(struct upstream_call *c, const struct failure *f)
+{
+	const struct upstream_ops *ops = c->ops;
+	void *arg = c->arg;
+	release(c);
+	ops->on_done(arg, f);
+}
+
+static void
+refused(struct upstream_call *c, const struct http_call *http, struct failure *f)
+{
+	failure_from_status(c->arena, http_call_status(http), buf_str(&c->error_body),
+	    http_call_header(http, "retry-after"), c->target, f);
+}
+
 static bool
 on_data(void *arg, struct http_call *http, struct str bytes)
 {
 	struct upstream_call *c = arg;
-	(void)http;
 	if (c->is_accepted)
 		return c->ops->on_data(c->arg, bytes);
-	buf_add(&c->error_body, str_sub(bytes, 0, c->error_body.max - c->error_body.len));
+	size_t room = c->error_body.max - c->error_body.len;
+	buf_add(&c->error_body, str_sub(bytes, 0, room));
+	if (bytes.len > room) { /* enough is known; an error without an end is not waited for */
+		struct failure f;
+		refused(c, http, &f);
+		http_call_cancel(&c->http);
+		finish(c, &f);
+	}
 	return true;
 }
 
@@ -104,17 +127,12 @@ on_done(void *arg, struct http_call *http, const struct err *err)
 	c->http = NULL;
 	if (err != NULL && err->code == ERR_UPSTREAM && !c->has_head && try_again(c))
 		return;
-	if (c->has_head && !c->is_accepted) {
-		failure_from_status(c->arena, http_call_status(http), buf_str(&c->error_body),
-		    http_call_header(http, "retry-after"), c->target->key, &f);
-	} else if (err != NULL) {
-		failure_from_err(c->arena, err, &f);
-	}
 	bool failed = err != NULL || !c->is_accepted;
-	const struct upstream_ops *ops = c->ops;
-	void *ops_arg = c->arg;
-	release(c);
-	ops->on_done(ops_arg, failed ? &f : NULL);
+	if (c->has_head && !c->is_accepted)
+		refused(c, http, &f);
+	else if (err != NULL)
+		failure_from_err(c->arena, err, &f);
+	finish(c, failed ? &f : NULL);
 }
 
 static const struct http_call_ops call_ops = {on_head, on_data, on_done};

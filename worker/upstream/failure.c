@@ -1,9 +1,13 @@
 #include "worker/upstream/failure.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "base/utf8.h"
+#include "worker/upstream/target.h"
 
 #define MESSAGE_MAX_BYTES 2000u
+#define SECRET_MIN_BYTES  6u /* shorter ones would blank out words */
 
 static const struct {
 	int from, to; /* upstream status */
@@ -46,18 +50,51 @@ find_message(struct arena *a, struct str body)
 	return s;
 }
 
-static struct str
-blank_out(struct arena *a, struct str s, struct str secret)
+static void
+mask(struct str secret, char *text, size_t len)
 {
-	if (secret.len < 6)
-		return s;
-	for (;;) {
-		size_t at = str_find(s, secret);
-		if (at == SIZE_MAX)
-			return s;
-		s = arena_printf(
-		    a, "%.*s[redacted]%.*s", (int)at, s.ptr, STR_FMT(str_from(s, at + secret.len)));
+	if (secret.len < SECRET_MIN_BYTES)
+		return;
+	for (size_t at = 0, next; (next = str_find(str_n(text + at, len - at), secret)) != SIZE_MAX;
+	     at += next + secret.len)
+		memset(text + at + next, '*', secret.len);
+}
+
+static bool
+is_credential(struct str header)
+{
+	static const struct str words[] = {STR_INIT("key"), STR_INIT("auth"), STR_INIT("token"),
+	    STR_INIT("secret"), STR_INIT("cookie"), STR_INIT("password")};
+	for (size_t at = 0; at < header.len; at++)
+		for (size_t i = 0; i < ARRAY_LEN(words); i++)
+			if (str_starts_nocase(str_from(header, at), words[i]))
+				return true;
+	return false;
+}
+
+void
+failure_mask(const struct target *t, char *text, size_t len)
+{
+	mask(t->key, text, len);
+	for (size_t i = 0; i < t->header_count; i++) {
+		if (!is_credential(t->headers[i].name))
+			continue;
+		struct str value = str_trim(t->headers[i].value);
+		size_t space = str_chr(value, ' '); /* "Bearer …": the scheme is no secret */
+		mask(space != SIZE_MAX ? str_trim(str_from(value, space)) : value, text, len);
 	}
+}
+
+struct str
+failure_masked(struct arena *a, const struct target *t, struct str text)
+{
+	char *copy = arena_alloc(a, text.len + 1);
+	if (copy == NULL)
+		return STR("");
+	if (text.len > 0)
+		memcpy(copy, text.ptr, text.len);
+	failure_mask(t, copy, text.len);
+	return str_n(copy, text.len);
 }
 
 /* 1 to 6 digits of seconds; nothing else is passed on. */
@@ -71,7 +108,7 @@ check_retry_after(struct arena *a, struct str s)
 
 void
 failure_from_status(struct arena *a, int status, struct str body, struct str retry_after,
-    struct str secret, struct failure *ret)
+    const struct target *target, struct failure *ret)
 {
 	size_t i = 0;
 	while (status < table[i].from || status > table[i].to)
@@ -80,24 +117,24 @@ failure_from_status(struct arena *a, int status, struct str body, struct str ret
 	    .status = table[i].status,
 	    .upstream_status = status,
 	    .message = str_c(table[i].text),
+	    .cause = arena_printf(a, "the provider answered %d", status),
 	    .retry_after = check_retry_after(a, retry_after),
 	};
 	if (!table[i].show_message)
 		return;
 	struct str said = find_message(a, body);
 	if (said.len > 0 && utf8_valid(said))
-		ret->message =
-		    arena_str(a, utf8_cut(blank_out(a, said, secret), MESSAGE_MAX_BYTES));
+		ret->message = utf8_cut(failure_masked(a, target, said), MESSAGE_MAX_BYTES);
 }
 
 void
 failure_from_err(struct arena *a, const struct err *err, struct failure *ret)
 {
-	(void)a;
 	bool timeout = err->code == ERR_TIMEOUT;
 	*ret = (struct failure){
 	    .status = timeout ? 504 : 502,
 	    .message = timeout ? STR("the provider timed out")
 			       : STR("the provider could not be reached or broke off"),
+	    .cause = arena_str(a, str_c(err->msg)),
 	};
 }
