@@ -2,6 +2,7 @@ CREATE TABLE IF NOT EXISTS responses (
 	id VARBINARY(128) NOT NULL PRIMARY KEY,
 	user_id VARBINARY(255) NOT NULL,
 	workspace_id VARBINARY(64) NOT NULL,
+	provider VARBINARY(255) NOT NULL,
 	created_at_s BIGINT NOT NULL,
 	expires_at_s BIGINT NULL,
 	input_bytes BIGINT NOT NULL,

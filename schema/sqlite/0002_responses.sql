@@ -2,6 +2,7 @@ CREATE TABLE IF NOT EXISTS responses (
 	id TEXT PRIMARY KEY,
 	user_id TEXT NOT NULL,
 	workspace_id TEXT NOT NULL,
+	provider TEXT NOT NULL,
 	created_at_s INTEGER NOT NULL,
 	expires_at_s INTEGER,
 	input_bytes INTEGER NOT NULL,

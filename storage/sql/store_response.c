@@ -7,8 +7,8 @@
 enum part { PART_INPUT, PART_RESPONSE };
 
 static const char SQL_INSERT[] =
-    "INSERT INTO responses (id, user_id, workspace_id, created_at_s, expires_at_s, input_bytes,"
-    " response_bytes) VALUES (?, ?, ?, ?, ?, ?, ?)";
+    "INSERT INTO responses (id, user_id, workspace_id, provider, created_at_s, expires_at_s,"
+    " input_bytes, response_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 static const char SQL_INSERT_CHUNK[] =
     "INSERT INTO response_chunks (response_id, part, seq, bytes) VALUES (?, ?, ?, ?)";
 static const char SQL_INSERT_ITEM_SQLITE[] =
@@ -18,7 +18,7 @@ static const char SQL_INSERT_ITEM_MYSQL[] =
     "INSERT IGNORE INTO response_items (item_id, response_id, user_id, workspace_id)"
     " VALUES (?, ?, ?, ?)";
 static const char SQL_GET[] =
-    "SELECT created_at_s, expires_at_s, input_bytes, response_bytes FROM responses"
+    "SELECT created_at_s, expires_at_s, input_bytes, response_bytes, provider FROM responses"
     " WHERE id = ? AND user_id = ? AND workspace_id = ?"
     " AND (expires_at_s IS NULL OR expires_at_s > ?)";
 static const char SQL_CHUNKS[] =
@@ -57,8 +57,8 @@ insert_unit(struct db *db, void *arg, struct err *reterr)
 	const struct store_response *r = arg;
 	enum err_code rc = db_exec(db, SQL_INSERT,
 	    DB_ARGS(DB_TEXT(r->id), DB_TEXT(r->scope.user_id), DB_TEXT(r->scope.workspace_id),
-		DB_I64(r->created_at_s), DB_TIME(r->expires_at_s), DB_I64(r->input_json.len),
-		DB_I64(r->response_json.len)),
+		DB_TEXT(r->provider), DB_I64(r->created_at_s), DB_TIME(r->expires_at_s),
+		DB_I64(r->input_json.len), DB_I64(r->response_json.len)),
 	    reterr);
 	if (rc == ERR_OK)
 		rc = insert_text(db, r->id, PART_INPUT, r->input_json, reterr);
@@ -83,7 +83,8 @@ store_response_insert(struct db *db, const struct store_response *r, struct err 
 		return err_set(reterr, ERR_TOOLARGE, "the response is too large to be kept");
 	enum err_code rc = STORE_CHECK(reterr, {"id", r->id, STORE_FILE_ID_MAX_BYTES},
 	    {"user_id", r->scope.user_id, STORE_NAME_MAX_BYTES},
-	    {"workspace_id", r->scope.workspace_id, STORE_ID_MAX_BYTES});
+	    {"workspace_id", r->scope.workspace_id, STORE_ID_MAX_BYTES},
+	    {"provider", r->provider, STORE_NAME_MAX_BYTES});
 	for (size_t i = 0; rc == ERR_OK && i < r->item_count; i++)
 		rc = STORE_CHECK(reterr, {"item id", r->item_ids[i], STORE_FILE_ID_MAX_BYTES});
 	return rc == ERR_OK ? db_unit(db, DB_WRITE, insert_unit, &copy, reterr) : rc;
@@ -147,7 +148,8 @@ get_unit(struct db *db, void *arg, struct err *reterr)
 		g->found = (struct store_response){.id = g->id,
 		    .scope = *g->scope,
 		    .created_at_s = db_col_i64(rows, 0),
-		    .expires_at_s = db_col_i64(rows, 1)};
+		    .expires_at_s = db_col_i64(rows, 1),
+		    .provider = store_copy(g->arena, rows, 4)};
 		input_bytes = (size_t)db_col_i64(rows, 2);
 		response_bytes = (size_t)db_col_i64(rows, 3);
 	}

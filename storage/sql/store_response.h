@@ -25,6 +25,7 @@ struct store_response_scope { /* whose; both must match */
 struct store_response {
 	struct str id;
 	struct store_response_scope scope;
+	struct str provider; /* instance that answered: what its ids and ciphers mean to */
 	int64_t created_at_s, expires_at_s;
 	struct str input_json, response_json;
 	const struct str *item_ids; /* that item references may name */

@@ -21,6 +21,7 @@ put(struct dbfix *f, const char *id, int64_t created, int64_t expires, struct st
 	struct store_response r = {
 	    .id = str_c(id),
 	    .scope = BOB,
+	    .provider = STR("openai"),
 	    .created_at_s = created,
 	    .expires_at_s = expires,
 	    .input_json = input,
@@ -47,6 +48,7 @@ kept_by_owner(struct dbfix *f)
 	cr_assert_eq(store_response_get(f->db, a, &BOB, STR("resp_1"), 150, &r, NULL), ERR_OK);
 	cr_assert(str_eq(r.input_json, str_n(big, n)), "%s: input of %zu bytes", f->name,
 	    r.input_json.len);
+	cr_assert(str_eq(r.provider, STR("openai")));
 	cr_assert(str_eq(r.response_json, STR("{\"id\":\"r\",\"big\":18446744073709551615}")));
 	cr_assert_eq(
 	    store_response_get(f->db, a, &EVE, STR("resp_1"), 150, &r, NULL), ERR_NOTFOUND);
