@@ -93,6 +93,7 @@ fill_numbers(const struct conf *c, struct snap_settings *t)
 	t->files_output_max_bytes = c->files_output_max_bytes;
 	t->files_output_max_files = (uint32_t)c->files_output_max_files;
 	t->files_retention_hours = (uint32_t)c->files_retention_hours;
+	t->responses_retention_hours = (uint32_t)c->responses_retention_hours;
 	t->files_sweep_interval_s = (uint32_t)c->files_sweep_interval_sec;
 	t->keepalive_ms = (uint32_t)c->streaming_keepalive_interval_ms;
 	t->publish_timeout_ms = (uint32_t)c->publish_timeout_ms;

@@ -122,6 +122,8 @@ struct conf {
 	struct conf_pairs files_storage_options;
 	uint64_t files_max_bytes, files_inline_max_bytes, files_retention_hours;
 	uint64_t files_output_max_files, files_output_max_bytes, files_sweep_interval_sec;
+	/* responses */
+	uint64_t responses_retention_hours;
 	/* code execution */
 	struct str sandbox_url, sandbox_session_image, sandbox_purpose_hint, sandbox_python;
 	struct str sandbox_rootfs, sandbox_serve;

@@ -128,6 +128,11 @@ static const struct conf_key KEYS[] = {
     {FLAG(file_understanding_enabled, "true", SNAPSHOT,
 	"Put the contents of attached files into requests to models that cannot read them.")},
 
+    /* --- responses --- */
+    {GROUP("Responses"), NUMBER(responses_retention_hours, "720", "hours", 0, 24 * 36500, SNAPSHOT,
+			     "Age at which kept answers of the Responses API expire; 0 keeps "
+			     "them for ever.")},
+
     /* --- code execution --- */
     {GROUP("Code execution"), TEXT(sandbox_url, KT_STR, NULL, SPAWNER,
 				  "\"local:\" runs code in Otari's own sandbox; none leaves code "

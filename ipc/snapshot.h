@@ -43,7 +43,8 @@ struct snap_settings {
 	uint32_t files_output_max_files;
 	uint32_t files_retention_hours; /* 0: for ever */
 	uint32_t files_sweep_interval_s;
-	uint32_t keepalive_ms; /* streams; 0: off */
+	uint32_t responses_retention_hours; /* 0: for ever */
+	uint32_t keepalive_ms;              /* streams; 0: off */
 	uint32_t publish_timeout_ms, policy_max_stale_s;
 	uint32_t sql_threads, io_threads;
 	uint32_t sandbox_queue_ms, sandbox_output_bytes;

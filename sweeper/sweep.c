@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "storage/sql/store_file.h"
 #include "storage/sql/store_key.h"
+#include "storage/sql/store_response.h"
 #include "storage/sql/store_usage.h"
 
 #define ARENA_BYTES (1024u * 1024u)
@@ -58,6 +59,21 @@ sweep_files(struct db *db, struct blob_store *blobs, int64_t before_ms, struct s
 		arena_free(&a);
 		if (rc != ERR_OK)
 			return rc;
+		if (n < SWEEP_BATCH)
+			break;
+	}
+	return ERR_OK;
+}
+
+enum err_code
+sweep_responses(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
+{
+	for (unsigned pass = 0; pass < SWEEP_PASSES; pass++) {
+		size_t n = 0;
+		enum err_code rc = store_response_sweep(db, now_s, SWEEP_BATCH, &n, reterr);
+		if (rc != ERR_OK)
+			return rc;
+		*ret += n;
 		if (n < SWEEP_BATCH)
 			break;
 	}

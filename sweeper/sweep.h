@@ -27,6 +27,11 @@ struct sweep_sum {
 MUST_CHECK enum err_code sweep_files(struct db *db, struct blob_store *blobs, int64_t before_ms,
     struct sweep_sum *ret, struct err *reterr);
 
+/* Responses that expired before now_s; up to SWEEP_PASSES batches. Adds to *ret, also on failure.
+ */
+MUST_CHECK enum err_code sweep_responses(
+    struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr);
+
 struct sweep_usage {
 	struct spool_drained spool;
 	uint64_t added;   /* new rows; a record that is handed out twice is one */

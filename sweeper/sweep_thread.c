@@ -174,6 +174,21 @@ sweep_temps(struct sweep_thread *w)
 	return rc == ERR_OK;
 }
 
+static bool
+sweep_expired_responses(struct sweep_thread *w)
+{
+	uint64_t n = 0;
+	struct err err = {0};
+	enum err_code rc = open_database(w, &err);
+	if (rc == ERR_OK)
+		rc = sweep_responses(w->db, clock_wall_s(), &n, &err);
+	if (rc != ERR_OK)
+		log_warn("the sweep of responses ended early; the next one goes on", LOG_ERR(&err));
+	if (n > 0)
+		log_notice("swept responses", LOG_INT("responses", n));
+	return rc == ERR_OK;
+}
+
 static void
 apply(struct sweep_thread *w, const struct settings *s)
 {
@@ -213,6 +228,9 @@ run_due(struct sweep_thread *w)
 			break;
 		case SWEEP_TEMPS:
 			ok = !w->now.blobs_are_local || sweep_temps(w);
+			break;
+		case SWEEP_RESPONSES:
+			ok = sweep_expired_responses(w);
 			break;
 		case SWEEP_TASK_MAX:
 			UNREACHABLE("not a task");
