@@ -150,16 +150,37 @@ write_error(const struct request *req, int status, const char *type, struct str 
 	jw_end_object(&w);
 }
 
+/* False: it is too late for an answer, or nobody is there. */
+static bool
+can_answer(struct request *req)
+{
+	if (req->x == NULL)
+		return false;
+	if (!http_reply_begun(req->x))
+		return true;
+	http_reply_abort(req->x);
+	return false;
+}
+
+void
+request_error_coded(
+    struct request *req, int status, const char *param, const char *code, struct str message)
+{
+	if (!can_answer(req))
+		return;
+	struct buf body = BUF_INIT(ERROR_BODY_MAX_BYTES);
+	dialect_error_body_coded(status, message, param, code, &body);
+	req->status = status;
+	http_reply(req->x, status, "application/json", buf_str(&body));
+	buf_done(&body);
+}
+
 void
 request_error_details(
     struct request *req, int status, const char *type, struct str message, struct str details_raw)
 {
-	if (req->x == NULL)
+	if (!can_answer(req))
 		return;
-	if (http_reply_begun(req->x)) {
-		http_reply_abort(req->x);
-		return;
-	}
 	struct buf body = BUF_INIT(ERROR_BODY_MAX_BYTES);
 	write_error(req, status, type, message, details_raw, &body);
 	if (status == 401)

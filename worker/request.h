@@ -84,6 +84,9 @@ void request_errorf(struct request *req, int status, const char *fmt, ...) PRINT
 /* details_raw: a JSON object for error.details. */
 void request_error_details(
     struct request *req, int status, const char *type, struct str message, struct str details_raw);
+/* In OpenAI's envelope; param, code: static, NULL is null. For Responses. */
+void request_error_coded(
+    struct request *req, int status, const char *param, const char *code, struct str message);
 /* Answers by the code. The text reaches the client for the caller's own mistakes only (4xx); for
  * the others it is logged under the request id and the client reads a general sentence. 429 and 503
  * carry Retry-After. */

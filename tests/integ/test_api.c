@@ -28,8 +28,12 @@ Test(api, errors_have_the_envelope_of_their_dialect)
 	    {"GET", "/v1/nothing", NULL, NULL, 404, "", ""},
 	    {"GET", "/api/v1/keys", NULL, NULL, 403, "", ""},
 	    {"DELETE", "/v1/chat/completions", NULL, NULL, 405, "", ""},
-	    {"POST", "/v1/responses", "{\"model\":\"fake:text\",\"input\":\"a\"}", NULL, 501,
-		"error.type", ""},
+	    {"POST", "/v1/responses", "{\"model\":\"fake:text\",\"input\":7}", NULL, 400,
+		"error.type", "invalid_request_error"},
+	    {"GET", "/v1/responses/resp_none", NULL, NULL, 404, "error.type",
+		"invalid_request_error"},
+	    {"DELETE", "/v1/responses/resp_none", NULL, NULL, 404, "error.type",
+		"invalid_request_error"},
 	};
 	struct server *s = server_start(NULL);
 

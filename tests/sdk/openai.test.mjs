@@ -126,7 +126,7 @@ test("errors are the client's own types", async () => {
     [() => client.chat.completions.create(ask('a', { model: 'fake:err-429' })), OpenAI.RateLimitError],
     [() => client.chat.completions.create(ask('a', { model: 'fake:err-400' })), OpenAI.BadRequestError],
     [() => client.chat.completions.create(ask('a', { model: 'fake:err-500' })), OpenAI.InternalServerError],
-    [() => client.responses.create({ model: 'fake:text', input: 'a' }), OpenAI.InternalServerError],
+    [() => client.responses.create({ model: 'fake:text', input: 'a', previous_response_id: 'resp_none' }), OpenAI.NotFoundError],
     [() => client.files.retrieve('file-none'), OpenAI.NotFoundError],
   ];
   for (const [call, type] of cases) {

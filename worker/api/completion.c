@@ -9,6 +9,7 @@
 #include "worker/turn/fastpath.h"
 #include "worker/turn/forward.h"
 #include "worker/turn/gateway_tool.h"
+#include "worker/turn/recall_load.h"
 #include "worker/turn/settle.h"
 #include "worker/turn/turn.h"
 
@@ -27,6 +28,10 @@ struct completion { /* the preamble of one request */
 	struct fastpath fast;
 	struct target target;
 	struct conversation *conv;
+	/* Responses */
+	struct recall_wants wants;
+	struct recall_found found;
+	struct recalled recalled;
 	enum err_code rc;
 	struct err err;
 };
@@ -189,6 +194,29 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 	return true;
 }
 
+static struct store_response_scope
+scope_of(const struct request *req)
+{
+	return (struct store_response_scope){req->caller.user_id, req->caller.workspace_id};
+}
+
+static void
+fill_keep(const struct completion *c, struct keep_plan *k)
+{
+	const struct snap_settings *s = &snapshot_policy(c->req->env->policy)->settings;
+	if (c->wire != WIRE_RESPONSES || c->conv->store == 0)
+		return;
+	*k = (struct keep_plan){
+	    .is_wanted = true,
+	    .scope = scope_of(c->req),
+	    .provider = c->target.instance,
+	    .input = c->recalled.input,
+	    .item_ids = c->recalled.item_ids,
+	    .item_count = c->recalled.item_count,
+	    .retention_hours = s->responses_retention_hours,
+	};
+}
+
 static void
 start_turn(struct completion *c)
 {
@@ -220,6 +248,7 @@ start_turn(struct completion *c)
 	plan->workspace_id = req->caller.workspace_id;
 	plan->file_workspace = req->caller.is_master ? STR_NULL : req->caller.workspace_id;
 	fill_limits(c->conv, &snapshot_policy(snap)->settings, w, &plan->limits);
+	fill_keep(c, &plan->keep);
 	if (decide(c, w, plan))
 		turn_start(req, plan);
 }
@@ -230,7 +259,8 @@ static void
 parse(struct completion *c)
 {
 	static const char *const deciding[] = {"model", "stream", "messages", "tools", "user",
-	    "metadata", "max_tool_iterations", "thread", NULL};
+	    "metadata", "max_tool_iterations", "thread", "input", "store", "previous_response_id",
+	    NULL};
 	c->rc = jdoc_parse(c->req->arena, c->body, &c->root, &c->err);
 	if (c->rc == ERR_OK && !jv_is(c->root, JT_OBJECT))
 		c->rc = err_set(&c->err, ERR_INPUT, "the body must be a JSON object");
@@ -239,15 +269,39 @@ parse(struct completion *c)
 	if (c->rc != ERR_OK)
 		return;
 	c->model = jv_str(c->req->arena, jv_get(c->root, "model"));
+	if (c->wire == WIRE_RESPONSES)
+		c->rc = recall_read(c->req->arena, c->root, &c->wants, &c->err);
 	c->fits_fast = fastpath_fits(c->root, c->body, c->wire, &c->fast);
+}
+
+/* Puts what the request goes on from in front of its input. */
+static void
+expand(struct completion *c)
+{
+	struct arena *a = c->req->arena;
+	bool keep = !jv_is(jv_get(c->root, "store"), JT_FALSE);
+	if (!keep && recall_is_empty(&c->wants))
+		return;
+	c->rc = recall_build(
+	    a, c->root, &c->wants, &c->found, c->target.instance, keep, &c->recalled, &c->err);
+	if (c->rc != ERR_OK || c->recalled.body.ptr == NULL)
+		return;
+	c->body = c->recalled.body;
+	c->rc = jdoc_parse(a, c->body, &c->root, &c->err);
 }
 
 static void
 decode(struct completion *c)
 {
+	if (c->wire == WIRE_RESPONSES)
+		expand(c);
+	if (c->rc != ERR_OK)
+		return;
 	c->rc = dialect_of(c->wire)->decode(c->req->arena, c->body, c->root, &c->conv, &c->err);
 	if (c->rc == ERR_OK && arena_overflowed(c->req->arena))
 		c->rc = err_set(&c->err, ERR_TOOLARGE, "the request is too large");
+	if (c->rc == ERR_OK)
+		c->conv->continued_id = c->wants.previous_id;
 }
 
 static void
@@ -297,6 +351,45 @@ submit(struct completion *c, void (*run)(struct job *, void *), void (*done)(str
 	request_put(&req);
 }
 
+/* bytes: of all texts that are to be read. */
+static void
+go_on(struct completion *c, size_t bytes)
+{
+	if (bytes > INLINE_BODY_BYTES) {
+		submit(c, run_decode, done_decode);
+		return;
+	}
+	decode(c);
+	start_turn(c);
+}
+
+/* --- Responses: what the request goes on from ----------------------------------------------------
+ */
+static void
+loaded(void *arg)
+{
+	struct completion *c = arg;
+	go_on(c, c->body.len + c->found.bytes);
+}
+
+static void
+load(struct completion *c)
+{
+	struct request *req = c->req;
+	if (!resolve_user(c, jv_str(req->arena, jv_get(c->root, "user"))))
+		return;
+	struct store_response_scope scope = scope_of(req);
+	/* A thread reads it, now or in the next step: not the connection's memory. */
+	if (c->body.len <= INLINE_BODY_BYTES) {
+		c->body = arena_str(req->arena, c->body);
+		c->rc = jdoc_parse(req->arena, c->body, &c->root, &c->err);
+	}
+	if (c->rc != ERR_OK)
+		request_fail(req, &c->err);
+	else
+		recall_load_start(req, &scope, &c->wants, &c->found, loaded, c);
+}
+
 static void
 parsed(struct completion *c)
 {
@@ -316,12 +409,10 @@ parsed(struct completion *c)
 			forward_start(req, &c->fast, &c->target, end_user);
 		return;
 	}
-	if (c->body.len > INLINE_BODY_BYTES) {
-		submit(c, run_decode, done_decode);
-		return;
-	}
-	decode(c);
-	start_turn(c);
+	if (c->wire == WIRE_RESPONSES && !recall_is_empty(&c->wants))
+		load(c);
+	else
+		go_on(c, c->body.len);
 }
 
 static void

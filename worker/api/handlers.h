@@ -30,4 +30,9 @@ void files_show(struct request *req);
 void files_content(struct request *req);
 void files_delete(struct request *req);
 
+void responses_show(struct request *req);
+void responses_delete(struct request *req);
+void responses_show_items(struct request *req);
+void responses_cancel(struct request *req);
+
 #endif

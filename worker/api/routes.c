@@ -18,8 +18,7 @@ messages_create(struct request *req)
 static void
 responses_create(struct request *req)
 {
-	request_error(req, 501, NULL,
-	    STR("The Responses API is not built yet; use /chat/completions or /messages"));
+	completion_start(req, WIRE_RESPONSES);
 }
 
 static void
@@ -39,6 +38,10 @@ const struct route route_public[] = {
     R(POST, "/messages", ACCESS_CALLER, ROUTE_MESSAGES, messages_create),
     R(POST, "/messages/count_tokens", ACCESS_CALLER, ROUTE_MESSAGES, messages_count_tokens),
     R(POST, "/responses", ACCESS_CALLER, ROUTE_OPENAI, responses_create),
+    R(GET, "/responses/{id}", ACCESS_CALLER, ROUTE_OPENAI, responses_show),
+    R(DELETE, "/responses/{id}", ACCESS_CALLER, ROUTE_OPENAI, responses_delete),
+    R(GET, "/responses/{id}/input_items", ACCESS_CALLER, ROUTE_OPENAI, responses_show_items),
+    R(POST, "/responses/{id}/cancel", ACCESS_CALLER, ROUTE_OPENAI, responses_cancel),
     R(GET, "/models", ACCESS_CALLER, 0, models_show_all),
     R(GET, "/models/{id*}", ACCESS_CALLER, 0, models_show),
     R(GET, "/tools", ACCESS_CALLER, 0, tools_show_all),

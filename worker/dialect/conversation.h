@@ -164,7 +164,9 @@ struct conversation {
 	/* Written to a Responses provider while it is set; refused by the others. Whoever put the
 	 * stored items in front of the input clears it. */
 	struct str previous_response_id;
-	struct str *include; /* "reasoning.encrypted_content", … */
+	struct str continued_id; /* then: what it was, for the response object to repeat; never sent
+				  */
+	struct str *include;     /* "reasoning.encrypted_content", … */
 	size_t include_count;
 	struct str include_raw, instructions_raw, text_raw, reasoning_raw;
 	struct str tools_raw, tool_choice_raw;

@@ -31,6 +31,24 @@ messages_envelope(struct jw *w, const char *type, struct str message, struct str
 	jw_end_object(w);
 }
 
+/* OpenAI's {"error":{…}}, and upstream's text; into an object that is open. NULL param, code: null.
+ */
+static void
+openai_envelope(struct jw *w, const char *type, struct str message, const char *param,
+    const char *code, struct str details_raw)
+{
+	jw_key(w, "error");
+	jw_object(w);
+	jw_kstr(w, "message", message);
+	jw_kcstr(w, "type", type);
+	jw_kcstr(w, "param", param);
+	jw_kcstr(w, "code", code);
+	if (details_raw.ptr != NULL)
+		jw_kraw(w, "details", details_raw);
+	jw_end_object(w);
+	jw_kstr(w, "detail", message);
+}
+
 void
 dialect_error_body(enum wire wire, int status, const char *type, struct str message,
     struct str details_raw, const char *request_id, struct buf *out)
@@ -48,16 +66,18 @@ dialect_error_body(enum wire wire, int status, const char *type, struct str mess
 		messages_envelope(&w, error_type_upstream(status), message, STR_NULL);
 		jw_end_object(&w);
 	} else {
-		jw_key(&w, "error");
-		jw_object(&w);
-		jw_kstr(&w, "message", message);
-		jw_kcstr(&w, "type", type);
-		jw_knull(&w, "param");
-		jw_knull(&w, "code");
-		if (details_raw.ptr != NULL)
-			jw_kraw(&w, "details", details_raw);
-		jw_end_object(&w);
-		jw_kstr(&w, "detail", message);
+		openai_envelope(&w, type, message, NULL, NULL, details_raw);
 	}
+	jw_end_object(&w);
+}
+
+void
+dialect_error_body_coded(
+    int status, struct str message, const char *param, const char *code, struct buf *out)
+{
+	struct jw w;
+	jw_init(&w, out);
+	jw_object(&w);
+	openai_envelope(&w, error_type_for(WIRE_RESPONSES, status), message, param, code, STR_NULL);
 	jw_end_object(&w);
 }

@@ -103,6 +103,9 @@ const struct dialect *dialect_of(enum wire w);
  * object put in as error.details, or STR_NULL. */
 void dialect_error_body(enum wire w, int status, const char *type, struct str message,
     struct str details_raw, const char *request_id, struct buf *out);
+/* The same in OpenAI's envelope, for errors whose member or code clients act on. NULL: null. */
+void dialect_error_body_coded(
+    int status, struct str message, const char *param, const char *code, struct buf *out);
 
 /* Collects the events of one round into an assistant message of the conversation, so that the next
  * round replays the turn as the model produced it (reasoning with signatures included). */

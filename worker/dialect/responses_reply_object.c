@@ -81,7 +81,8 @@ write_request(struct responses_reply *m, struct jw *w, const struct conversation
 	write_setting(m, w, "max_output_tokens", c->max_tokens_raw, STR("null"));
 	write_setting(m, w, "max_tool_calls", extra_field(c, "max_tool_calls"), STR("null"));
 	jw_kbool(w, "parallel_tool_calls", c->choice.parallel != 0);
-	write_text(w, "previous_response_id", c->previous_response_id);
+	write_text(w, "previous_response_id",
+	    c->continued_id.len > 0 ? c->continued_id : c->previous_response_id);
 	write_asked(w, "conversation", extra_field(c, "conversation"), STR("null"));
 	write_asked(w, "prompt_cache_key", extra_field(c, "prompt_cache_key"), STR("null"));
 	write_setting(

@@ -53,6 +53,30 @@ write_endings(struct turn *t, enum finish_reason reason)
 		t->client->reply_event(t->reply, &e->ev);
 }
 
+static void
+deliver(void *arg)
+{
+	struct turn *t = arg;
+	if (t->plan.conv->stream) {
+		turn_flush(t);
+		http_reply_end(t->req->x);
+		return;
+	}
+	t->req->status = 200;
+	http_reply(t->req->x, 200, "application/json", buf_str(&t->out));
+}
+
+static void
+keep_and_deliver(struct turn *t)
+{
+	struct request *req = t->req;
+	struct str response = STR_NULL;
+	if (t->plan.keep.is_wanted && !t->out.overflowed)
+		response = keep_response_of(req->arena, buf_str(&t->out), t->plan.conv->stream);
+	if (!keep_start(req, &t->plan.keep, response, deliver, t))
+		deliver(t);
+}
+
 void
 turn_finish(struct turn *t, enum finish_reason reason)
 {
@@ -68,13 +92,7 @@ turn_finish(struct turn *t, enum finish_reason reason)
 		return;
 	}
 	settle(t, 200, STR(""));
-	if (t->plan.conv->stream) {
-		turn_flush(t);
-		http_reply_end(t->req->x);
-		return;
-	}
-	t->req->status = 200;
-	http_reply(t->req->x, 200, "application/json", buf_str(&t->out));
+	keep_and_deliver(t);
 }
 
 void

@@ -23,6 +23,7 @@
 #include "worker/dialect/dialect.h"
 #include "worker/turn/attach.h"
 #include "worker/turn/executor.h"
+#include "worker/turn/keep.h"
 #include "worker/turn/outputs.h"
 #include "worker/upstream/call.h"
 
@@ -49,6 +50,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
 	struct str user_id, workspace_id; /* whose files */
 	struct str file_workspace;        /* scope of references; STR_NULL: all of the user's */
+	struct keep_plan keep;
 };
 
 struct tool_call { /* of ours, in one round */
