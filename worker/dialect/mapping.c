@@ -60,7 +60,7 @@ static const struct {
     [FINISH_STOP_SEQUENCE] = {"stop", "stop_sequence", NULL},
     [FINISH_REFUSAL] = {"content_filter", "refusal", NULL},
     [FINISH_CONTENT_FILTER] = {"content_filter", "refusal", "content_filter"},
-    [FINISH_PAUSE] = {"stop", "pause_turn", "max_tool_calls"},
+    [FINISH_PAUSE] = {"stop", "pause_turn", "max_output_tokens"},
     [FINISH_CONTEXT] = {"length", "model_context_window_exceeded", "max_output_tokens"},
     [FINISH_OTHER] = {"stop", "end_turn", NULL},
 };

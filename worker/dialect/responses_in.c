@@ -229,6 +229,9 @@ keep_members(struct conversation *c, struct jval root)
 	struct jval metadata = jv_get(root, "metadata"), tier = jv_get(root, "service_tier");
 	c->metadata_raw = jv_present(metadata) ? jv_raw(metadata) : STR_NULL;
 	c->service_tier_raw = jv_present(tier) ? jv_raw(tier) : STR_NULL;
+	struct jval tools = jv_get(root, "tools"), choice = jv_get(root, "tool_choice");
+	c->tools_raw = jv_present(tools) ? jv_raw(tools) : STR_NULL;
+	c->tool_choice_raw = jv_present(choice) ? jv_raw(choice) : STR_NULL;
 }
 
 enum err_code

@@ -18,6 +18,21 @@ responses_incomplete_reason(const struct responses_reply *m)
 
 /* --- members that repeat the request --- */
 
+/* A client's body may have line ends between tokens; in a stream they would end the event. */
+static void
+write_raw(struct jw *w, const char *key, struct str raw)
+{
+	jw_key(w, key);
+	jw_raw(w, STR(""));
+	while (raw.len > 0) {
+		size_t n = 0;
+		while (n < raw.len && raw.ptr[n] != '\n' && raw.ptr[n] != '\r')
+			n++;
+		buf_add(w->out, str_sub(raw, 0, n));
+		raw = str_from(raw, n + 1);
+	}
+}
+
 static struct str
 extra_field(const struct conversation *c, const char *key)
 {
@@ -36,13 +51,13 @@ write_setting(
 	if (jv_present(v))
 		jw_kraw(w, key, jv_raw(v));
 	else
-		jw_kraw(w, key, asked.len > 0 ? asked : dflt);
+		write_raw(w, key, asked.len > 0 ? asked : dflt);
 }
 
 static void
 write_asked(struct jw *w, const char *key, struct str asked, struct str dflt)
 {
-	jw_kraw(w, key, asked.len > 0 ? asked : dflt);
+	write_raw(w, key, asked.len > 0 ? asked : dflt);
 }
 
 static void
@@ -55,28 +70,11 @@ write_text(struct jw *w, const char *key, struct str s)
 }
 
 static void
-write_tools(struct jw *w, const struct conversation *c)
-{
-	if (c != NULL && c->tools_raw.len > 0) {
-		jw_kraw(w, "tools", c->tools_raw);
-		return;
-	}
-	jw_key(w, "tools");
-	jw_array(w);
-	for (const struct tool *t = c != NULL ? c->tools : NULL; t != NULL; t = t->next)
-		if (t->raw.len > 0 && t->raw_wire == WIRE_RESPONSES)
-			jw_raw(w, t->raw);
-	jw_end_array(w);
-}
-
-static void
 write_request(struct responses_reply *m, struct jw *w, const struct conversation *c)
 {
 	static const struct conversation none = {.store = -1, .choice.parallel = -1};
-	struct str choice;
 	if (c == NULL)
 		c = &none;
-	choice = c->tool_choice_raw.len > 0 ? c->tool_choice_raw : c->choice.raw;
 	write_asked(w, "instructions", c->instructions_raw, STR("null"));
 	write_setting(m, w, "max_output_tokens", c->max_tokens_raw, STR("null"));
 	write_setting(m, w, "max_tool_calls", extra_field(c, "max_tool_calls"), STR("null"));
@@ -93,8 +91,8 @@ write_request(struct responses_reply *m, struct jw *w, const struct conversation
 	write_setting(m, w, "temperature", c->temperature_raw, STR("1.0"));
 	write_asked(w, "text", c->text_raw,
 	    STR("{\"format\":{\"type\":\"text\"},\"verbosity\":\"medium\"}"));
-	write_asked(w, "tool_choice", choice, STR("\"auto\""));
-	write_tools(w, c);
+	write_asked(w, "tool_choice", c->tool_choice_raw, STR("\"auto\""));
+	write_asked(w, "tools", c->tools_raw, STR("[]"));
 	write_setting(m, w, "top_logprobs", extra_field(c, "top_logprobs"), STR("0"));
 	write_setting(m, w, "top_p", c->top_p_raw, STR("1.0"));
 	write_setting(m, w, "truncation", extra_field(c, "truncation"), STR("\"disabled\""));
@@ -196,7 +194,7 @@ responses_write_object(struct responses_reply *m, struct jw *w, const char *stat
 		write_usage(m, w);
 	else
 		jw_knull(w, "usage");
-	write_text(w, "user", c != NULL ? c->user : STR_NULL);
+	write_asked(w, "user", extra_field(c, "user"), STR("null"));
 	write_asked(w, "metadata", c != NULL ? c->metadata_raw : STR_NULL, STR("{}"));
 	jw_end_object(w);
 }
