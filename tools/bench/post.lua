@@ -5,6 +5,12 @@ wrk.body = os.getenv("BENCH_BODY")
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer " .. (os.getenv("BENCH_KEY") or "none")
 
+-- Milliseconds between two requests, so that a pool is full again; not part of the latency.
+local pause = tonumber(os.getenv("BENCH_PAUSE_MS") or "0")
+if pause > 0 then
+	delay = function() return pause end
+end
+
 -- Numbers in microseconds, on a line of their own.
 done = function(summary, latency)
 	io.write(string.format("BENCH %.1f %d %d %d\n", summary.requests / (summary.duration / 1e6),

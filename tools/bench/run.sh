@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tools/test/lib.sh
 rounds=${1:-5} seconds=${SECONDS_EACH:-4} workers=${WORKERS:-1} connections=${CONNECTIONS:-32}
 out=$PWD/build/release
-make_ BUILD=release all build/release/fake-provider || exit 1
+make_ BUILD=release all build/release/fake-provider build/release/probes || exit 1
 PATH=$PATH:/usr/sbin
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/otari-bench.XXXXXX") || exit 1
@@ -70,6 +70,11 @@ NGINX
 [ "$(id -u)" != 0 ] || sed -i '1i user root;' "$dir/nginx.conf"
 nginx -p "$dir/nginx" -e "$dir/nginx/error.log" -c "$dir/nginx.conf" >"$dir/nginx/out" 2>&1 &
 pids+=($!)
+
+for i in $(seq 100); do
+	curl -s -o /dev/null "http://127.0.0.1:$nginx_port/_count" && break
+	sleep 0.1
+done
 
 # --- otari ---------------------------------------------------------------------------------------------
 chmod 755 "$dir"
@@ -141,11 +146,18 @@ for round in $(seq "$rounds"); do
 		done
 	done
 	if [ "$sandbox" = ready ]; then
-		shoot text-1 "$otari" /v1/messages "$(messages fake:text false "$tool" 'run: print(1)')" 1 "$seconds"
-		shoot code-1 "$otari" /v1/messages "$(messages fake:tool false "$tool" 'run: print(1)')" 1 "$seconds"
-		shoot code2-1 "$otari" /v1/messages "$(messages fake:rounds-2 false "$tool" 'go')" 1 "$seconds"
+		export BENCH_PAUSE_MS=300
+		shoot text-1 "$otari" /v1/messages "$(messages fake:text false "$tool" 'run: print(1)')" 1 "$((seconds * 3))"
+		shoot code-1 "$otari" /v1/messages "$(messages fake:tool false "$tool" 'run: print(1)')" 1 "$((seconds * 3))"
+		shoot code2-1 "$otari" /v1/messages "$(messages fake:rounds-2 false "$tool" 'go')" 1 "$((seconds * 3))"
+		unset BENCH_PAUSE_MS
 	fi
 done
+
+if [ "$sandbox" = ready ]; then
+	PROBES=measure "$out/probes" 2>/dev/null | sed -n -E \
+		's/^measured +(.*[^ ]) +p50 +([0-9.]+) ms +p90 +([0-9.]+) .*n=([0-9]+)$/| \1 | \2 | \3 | \4 |/p' >"$dir/sessions"
+fi
 
 report() {
 	local form word ratio
@@ -185,7 +197,9 @@ report() {
 	for q in "text-1:tool declared, not called" "code-1:one session, \`print(1)\`" "code2-1:one session, two executions"; do
 		awk -v w="${q#*:}" -v a="$(median "${q%%:*}" 3)" -v b="$(median "${q%%:*}" 4)" 'BEGIN { printf "| %s | %.2f | %.2f |\n", w, a / 1000, b / 1000 }'
 	done
-	awk -v a="$(median code-1 3)" -v b="$(median code2-1 3)" -v t="$(median text-1 3)" \
-		'BEGIN { printf "| one execution and its model call more | %.2f | |\n| lease, first execution and the end of a session | %.2f | |\n", (b - a) / 1000, (a - 2 * t) / 1000 }'
+	echo
+	echo "| a session by itself, without the gateway | p50, ms | p90, ms | n |"
+	echo "| --- | --- | --- | --- |"
+	cat "$dir/sessions"
 }
 report | tee build/bench.md
