@@ -45,8 +45,8 @@ object_schema(struct arena *a, struct str raw)
 		return STR("{\"type\":\"object\",\"properties\":{}}");
 	if (jdoc_parse(a, raw, &v, NULL) != ERR_OK || jv_present(jv_get(v, "type")))
 		return raw;
-	return arena_printf(
-	    a, "{\"type\":\"object\"%s%.*s", jv_count(v) > 0 ? "," : "", STR_FMT(str_from(raw_without(a, v, "type"), 1)));
+	return arena_printf(a, "{\"type\":\"object\"%s%.*s", jv_count(v) > 0 ? "," : "",
+	    STR_FMT(str_from(raw_without(a, v, "type"), 1)));
 }
 
 static void
