@@ -400,6 +400,16 @@ member_is_default(enum wire w, struct str key, struct str raw)
 	return str_eq(raw, STR("null"));
 }
 
+/* MEMBER_GATEWAY is the same on all wires. */
+static const struct {
+	const struct member *list;
+	size_t count;
+} members[] = {
+    [WIRE_CHAT] = {chat_members, ARRAY_LEN(chat_members)},
+    [WIRE_MESSAGES] = {messages_members, ARRAY_LEN(messages_members)},
+    [WIRE_RESPONSES] = {responses_members, ARRAY_LEN(responses_members)},
+};
+
 static enum member_use
 find_member(const struct member *t, size_t n, struct str key)
 {
@@ -413,15 +423,19 @@ enum member_use
 member_use(enum wire w, struct str key)
 {
 	enum member_use use = find_member(gateway_members, ARRAY_LEN(gateway_members), key);
-	if (use != MEMBER_UNKNOWN)
-		return use;
-	switch (w) {
-	case WIRE_CHAT:
-		return find_member(chat_members, ARRAY_LEN(chat_members), key);
-	case WIRE_MESSAGES:
-		return find_member(messages_members, ARRAY_LEN(messages_members), key);
-	case WIRE_RESPONSES:
-		return find_member(responses_members, ARRAY_LEN(responses_members), key);
-	}
-	return MEMBER_UNKNOWN;
+	return use != MEMBER_UNKNOWN ? use : find_member(members[w].list, members[w].count, key);
+}
+
+const char *
+member_at(enum wire w, size_t i, enum member_use *ret_use)
+{
+	const struct member *m = NULL;
+	if (i < members[w].count)
+		m = &members[w].list[i];
+	else if (i - members[w].count < ARRAY_LEN(gateway_members))
+		m = &gateway_members[i - members[w].count];
+	if (m == NULL)
+		return NULL;
+	*ret_use = m->use;
+	return m->key;
 }

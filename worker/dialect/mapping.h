@@ -54,6 +54,9 @@ enum member_use {
 	MEMBER_HINT,    /* for one vendor's service only; leaving it out changes no answer */
 };
 enum member_use member_use(enum wire w, struct str key);
+/* The i-th member that is known on this wire, for the page that lists them; NULL behind the last.
+ */
+const char *member_at(enum wire w, size_t i, enum member_use *ret_use);
 /* Does this value say only what would hold without the member? */
 bool member_is_default(enum wire w, struct str key, struct str raw);
 
