@@ -110,6 +110,20 @@ static const struct row rows[] = {
 	CREATED CLOSED("0", FC("fc_0", "a", "f", "{}")) CLOSED("0", FC("fc_1", "b", "g", "{}"))
 	    DONE,
 	HEAD "call a f:{}\ncall b g:{}\nfinish tool\n" NOUSE},
+    {"the same id for all",
+	CREATED ADDED("0", FC("fc_0", "a", "f", "")) ARGS("0", "fc_0", "{}")
+	    CLOSED("0", FC("fc_0", "a", "f", "{}")) ADDED("1", FC("fc_0", "b", "g", "")) ARGS("1",
+		"fc_0", "{\\\"y\\\":1}") CLOSED("1", FC("fc_0", "b", "g", "{\\\"y\\\":1}")) DONE,
+	HEAD "call a f:{}\ncall b g:{\"y\":1}\nfinish tool\n" NOUSE},
+    {"the same id for all, side by side, never closed",
+	CREATED ADDED("0", FC("fc_0", "a", "f", "")) ADDED("1", FC("fc_0", "b", "g", ""))
+	    ARGS("0", "fc_0", "{") ARGS("1", "fc_0", "[") ARGS("0", "fc_0", "}")
+		END("\"output\":[" FC("fc_0", "a", "f", "{}") "," FC("fc_0", "b", "g", "[]") "]"),
+	HEAD "call a f:{}\ncall b g:[]\nfinish tool\n" NOUSE},
+    {"announced twice",
+	CREATED ADDED("0", FC("fc_0", "a", "f", "")) ADDED("0", FC("fc_0", "a", "f", ""))
+	    ARGS("0", "fc_0", "{}") DONE,
+	HEAD "call a f:{}\nfinish tool\n" NOUSE},
     {"ids change from event to event",
 	CREATED ADDED("0", MSG("x1", "")) SAY("0", "He") CLOSED("0", MSG("x2", TEXT("Hello")))
 	    END("\"output\":[" MSG("x3", TEXT("Hello")) "]"),

@@ -173,13 +173,13 @@ id_of(struct responses_events *r, struct jval v)
 	return jv_str(r->base.scratch, jv_get(v, "id"));
 }
 
-/* Some servers number everything 0. */
+/* Some servers number everything 0, or give every item the same id. */
 static bool
 is_another(struct responses_events *r, const struct responses_item *it, struct jval v)
 {
 	struct str id = id_of(r, v), call_id = jv_str(r->base.scratch, jv_get(v, "call_id"));
-	if (id.len > 0 && it->id.len > 0)
-		return !str_eq(id, it->id);
+	if (id.len > 0 && it->id.len > 0 && !str_eq(id, it->id))
+		return true;
 	return call_id.len > 0 && it->call_id.len > 0 && !str_eq(call_id, it->call_id);
 }
 
@@ -191,8 +191,8 @@ responses_item_added(struct responses_events *r, int64_t index, struct jval v)
 	struct responses_item *it = responses_find(&r->queue, index, id, kind);
 	if (!jv_is(v, JT_OBJECT))
 		return;
-	/* Another item under a number that was used, unless a delta came before it. */
-	if (it != NULL && it->announced && !(id.len > 0 && str_eq(it->id, id)))
+	/* Another item under a number or an id that was used; not one that a delta began. */
+	if (it != NULL && it->announced && (it->done || is_another(r, it, v) || id.len == 0))
 		it = NULL;
 	if (it == NULL)
 		it = responses_add(&r->queue, index, id, kind);
@@ -224,12 +224,16 @@ responses_item_done(struct responses_events *r, int64_t index, struct jval v)
 /* Ids and numbers of the final list may differ from those of the events: then the third call there
  * is the third call here. */
 static struct responses_item *
-nth_of(struct responses_queue *q, enum responses_kind kind, uint32_t n)
+nth_or_id(struct responses_queue *q, enum responses_kind kind, uint32_t n, struct str id)
 {
-	for (struct responses_item *it = q->first; it != NULL; it = it->next)
+	struct responses_item *nth = NULL;
+	for (struct responses_item *it = q->first; it != NULL && nth == NULL; it = it->next)
 		if (it->kind == kind && n-- == 0)
-			return it;
-	return NULL;
+			nth = it;
+	if (nth != NULL && str_eq(nth->id, id))
+		return nth;
+	struct responses_item *by_id = responses_find_id(q, id, kind);
+	return by_id != NULL ? by_id : nth;
 }
 
 void
@@ -246,10 +250,7 @@ responses_output(struct responses_events *r, struct jval output)
 		enum responses_kind kind = responses_kind_of(o.value);
 		struct responses_item *it = NULL;
 		if (!is_first)
-			it = responses_find_id(&r->queue, id_of(r, o.value), kind);
-		if (!is_first && it == NULL)
-			it = nth_of(&r->queue, kind, seen[kind]);
-		seen[kind]++;
+			it = nth_or_id(&r->queue, kind, seen[kind]++, id_of(r, o.value));
 		if (it == NULL)
 			it = responses_add(&r->queue, i, id_of(r, o.value), kind);
 		if (it == NULL || it->done)

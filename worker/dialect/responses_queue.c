@@ -46,27 +46,32 @@ responses_kind_of(struct jval item)
 struct responses_item *
 responses_find_id(struct responses_queue *q, struct str id, enum responses_kind kind)
 {
+	struct responses_item *found = NULL;
 	for (struct responses_item *it = q->first; it != NULL && id.len > 0; it = it->next)
-		if (it->kind == kind && str_eq(it->id, id))
-			return it;
-	return NULL;
+		if (it->kind == kind && str_eq(it->id, id) &&
+		    (found == NULL || found->done || !it->done))
+			found = it; /* the latest open one: some servers repeat ids */
+	return found;
 }
 
 struct responses_item *
 responses_find(struct responses_queue *q, int64_t index, struct str id, enum responses_kind kind)
 {
 	struct responses_item *by_index = NULL, *last = NULL;
-	struct responses_item *by_id = responses_find_id(q, id, kind);
-	if (by_id != NULL)
-		return by_id;
 	for (struct responses_item *it = q->first; it != NULL; it = it->next) {
 		if (it->kind != kind)
 			continue;
-		if (index >= 0 && it->index == index)
+		if (index >= 0 && it->index == index) {
 			by_index = it;
+			if (id.len > 0 && str_eq(it->id, id) && !it->done)
+				return it;
+		}
 		if (!it->done)
 			last = it;
 	}
+	struct responses_item *by_id = responses_find_id(q, id, kind);
+	if (by_id != NULL)
+		return by_id;
 	return index >= 0 ? by_index : last;
 }
 

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "worker/dialect/events.h"
 
-#define RESPONSES_PARTS_MAX 16384u
+#define RESPONSES_PARTS_MAX 4096u
 
 enum responses_kind {
 	ITEM_MESSAGE,
@@ -72,7 +72,7 @@ enum responses_kind responses_kind_of(struct jval item);
 /* The item that an event speaks of; NULL when it is new. index -1, id empty: not said. */
 struct responses_item *responses_find(
     struct responses_queue *q, int64_t index, struct str id, enum responses_kind kind);
-/* By its id alone. */
+/* By its id alone; an open one before closed ones. */
 struct responses_item *responses_find_id(
     struct responses_queue *q, struct str id, enum responses_kind kind);
 /* A new one, in its place behind what was already passed on. NULL: too many. */
