@@ -441,3 +441,61 @@ Test(dialect_responses_events, whole_answers_read_like_streams, .timeout = 30)
 		arena_free(&a);
 	}
 }
+
+/* c1, c2: cut at every byte, inside characters too; c3: every line ending; c5: comments, no space
+ * behind the colon, an event's data in several lines. */
+static const char cut_lines[] = CREATED ADDED("0", MSG("msg_0", ""))
+    SAY("0", "\xe5\x8c\x97 \xf0\x9f\x98\x80") SAY("0", "\\ud83d\\ude00\\n")
+	CLOSED("0", MSG("msg_0", TEXT("\xe5\x8c\x97 \xf0\x9f\x98\x80\\ud83d\\ude00\\n")))
+	    CLOSED("1", FC("fc_1", "c1", "f", "{\\\"a\\\":\\\"\xc3\xa9\\\"}")) DONE;
+
+static struct str
+with_endings(struct arena *a, struct str lines, const char *nl)
+{
+	struct buf b = BUF_INIT(1u << 20);
+	struct str line;
+	while (str_split(&lines, '\n', &line)) {
+		if (line.len == 0)
+			continue;
+		size_t comma = str_chr(line, ',');
+		buf_printf(&b, ": ping%s%sdata:%.*s%sdata:%.*s%s%s", nl, nl,
+		    STR_FMT(str_sub(line, 0, comma + 1)), nl, STR_FMT(str_from(line, comma + 1)),
+		    nl, nl);
+	}
+	struct str s = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return s;
+}
+
+Test(dialect_responses_events, cut_at_every_byte_the_client_gets_the_same, .timeout = 60)
+{
+	static const char *const endings[] = {"\n", "\r\n", "\r"};
+	struct arena *a = arena_new(256u << 20);
+	struct fix_way way = {WIRE_RESPONSES, WIRE_RESPONSES, true, true, false, NULL};
+	struct fix_answer want, got;
+	struct str sse = fix_frames(a, WIRE_RESPONSES, str_c(cut_lines));
+	fix_answer(a, &way, sse, 0, &want);
+	cr_assert(want.ended);
+	cr_expect(str_find(want.log, STR("text:\xe5\x8c\x97 \xf0\x9f\x98\x80\xf0\x9f\x98\x80\n")) !=
+		      SIZE_MAX,
+	    "%s", want.log.ptr);
+	for (size_t step = 1; step <= sse.len; step++) {
+		struct arena *each = arena_new(64u << 20);
+		way.to = (enum wire)(step % 3);
+		struct fix_answer whole;
+		fix_answer(each, &way, sse, 0, &whole);
+		fix_answer(each, &way, sse, step, &got);
+		cr_expect(
+		    str_eq(got.bytes, whole.bytes), "cut at %zu to %s", step, wire_name(way.to));
+		arena_free(&each);
+	}
+	way.to = WIRE_RESPONSES;
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++)
+		for (size_t step = 0; step < 3; step++) {
+			struct str other = with_endings(a, str_c(cut_lines), endings[i]);
+			fix_answer(a, &way, other, step, &got);
+			cr_expect(
+			    str_eq(got.bytes, want.bytes), "line ending %zu, by %zu", i, step);
+		}
+	arena_free(&a);
+}

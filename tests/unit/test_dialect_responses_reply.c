@@ -141,6 +141,7 @@ has(struct rig *g, const char *want)
 	EV("0", "response.created", ",\"response\":" OBJECT("in_progress", "null", "", "null"))    \
 	EV("1", "response.in_progress", ",\"response\":" OBJECT("in_progress", "null", "", "null"))
 
+/* b4, b5, b6: the full life cycle, ids and numbers in every event, the text in all that close */
 Test(dialect_responses_reply, a_text_stream, .timeout = 10)
 {
 	struct rig g;
@@ -247,6 +248,7 @@ Test(dialect_responses_reply, an_execution_is_not_shown_where_none_was_declared,
 	rig_done(&g);
 }
 
+/* b13: what is open is closed before another begins; the accumulator sees to it */
 Test(dialect_responses_reply, calls_stand_in_the_order_they_were_made, .timeout = 10)
 {
 	struct rig g;
