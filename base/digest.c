@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <zlib.h>
 
 #include "base/check.h"
 #include "base/mem.h"
@@ -103,11 +104,5 @@ bytes_equal_ct(struct str a, struct str b)
 uint32_t
 crc32_of(struct str bytes)
 {
-	uint32_t c = 0xffffffffu;
-	for (size_t i = 0; i < bytes.len; i++) {
-		c ^= (unsigned char)bytes.ptr[i];
-		for (int k = 0; k < 8; k++)
-			c = (c >> 1) ^ (0xedb88320u & (0u - (c & 1u)));
-	}
-	return ~c;
+	return (uint32_t)crc32_z(crc32_z(0, NULL, 0), (const unsigned char *)bytes.ptr, bytes.len);
 }
