@@ -360,6 +360,40 @@ Test(responses_in, a_choice_of_allowed_tools_names_the_tool_in_the_place_of_code
 	arena_free(&a);
 }
 
+Test(responses_in, tools_that_a_choice_leaves_out_are_not_shown, .timeout = 10)
+{
+	static const struct {
+		enum wire from;
+		const char *body;
+	} rows[] = {
+	    {WIRE_RESPONSES,
+		RU("\"tools\":[{\"type\":\"function\",\"name\":\"a\"},{\"type\":\"function\","
+		   "\"name\":\"b\"},{\"type\":\"code_interpreter\"}],\"tool_choice\":{\"type\":"
+		   "\"allowed_tools\",\"mode\":\"auto\",\"tools\":[{\"type\":\"function\","
+		   "\"name\":\"b\"}]}")},
+	    {WIRE_CHAT,
+		R("\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"tools\":[{\"type\":"
+		  "\"function\",\"function\":{\"name\":\"a\"}},{\"type\":\"function\","
+		  "\"function\":{\"name\":\"b\"}},{\"type\":\"code_interpreter\"}],\"tool_"
+		  "choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
+		  "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"b\"}}]}}")},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct arena *a = arena_new(16u << 20);
+		struct conversation *c = decode(a, rows[i].from, rows[i].body);
+		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
+		struct tool *claimed = c->tools->next->next;
+		c->tools->next->next = NULL; /* as executor_apply does */
+		(void)gateway_tool_install(c, claimed, &hints);
+		struct str s = encode(a, WIRE_MESSAGES, c, false);
+		cr_expect(str_find(s, STR("\"tools\":[{\"name\":\"b\",\"input_schema\":{\"type\":"
+					  "\"object\",\"properties\":{}}}]")) != SIZE_MAX,
+		    "%s", s.ptr);
+		cr_expect_eq(fix_dropped(a, c).len, 0);
+		arena_free(&a);
+	}
+}
+
 Test(responses_in, a_response_that_ended_with_our_execution_is_continued, .timeout = 10)
 {
 	struct arena *a = arena_new(16u << 20);

@@ -158,6 +158,11 @@ read_choice(struct conversation *c, struct jval root, struct err *reterr)
 		    reterr, ERR_INPUT, "tool_choice: Input should be a string or an object");
 	choice->kind = CHOICE_OPAQUE;
 	e = read_str(c->arena, v, "type", REQUIRED, &choice->type, reterr);
+	if (e == ERR_OK && str_eq(choice->type, STR("allowed_tools"))) {
+		e = read_allowed_tools(c, jv_get(v, "allowed_tools"), reterr);
+		if (e != ERR_OK)
+			read_path(reterr, "allowed_tools");
+	}
 	if (e == ERR_OK &&
 	    (str_eq(choice->type, STR("function")) || str_eq(choice->type, STR("custom")))) {
 		const char *key = str_eq(choice->type, STR("function")) ? "function" : "custom";

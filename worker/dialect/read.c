@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "worker/dialect/mapping.h"
 
+#define ALLOWED_MAX 128u /* tools that a choice allows; OpenAI takes no more either */
 #define MEMBERS_MAX 1024u
 
 void
@@ -227,6 +228,47 @@ read_tool_start(struct conversation *conv, struct jval t, struct tool **ret, str
 		end = &(*end)->next;
 	*end = tool;
 	*ret = tool;
+	return ERR_OK;
+}
+
+static bool
+is_allowed(const struct tool *t, const struct str *pairs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(pairs[2 * i], t->type) &&
+		    (t->kind != TOOL_FUNCTION || str_eq(pairs[2 * i + 1], t->name)))
+			return true;
+	return false;
+}
+
+enum err_code
+read_allowed_tools(struct conversation *conv, struct jval allowed, struct err *reterr)
+{
+	struct arena *a = conv->arena;
+	struct jval list;
+	struct jiter it = {0};
+	struct str mode = STR_NULL;
+	size_t n = 0;
+	enum err_code e = read_str(a, allowed, "mode", OPTIONAL, &mode, reterr);
+	if (e == ERR_OK)
+		e = read_typed(allowed, "tools", JT_ARRAY, REQUIRED, &list, reterr);
+	if (e != ERR_OK)
+		return e;
+	if (jv_count(list) > ALLOWED_MAX)
+		return err_set(reterr, ERR_INPUT, "tools: at most %u", ALLOWED_MAX);
+	struct str pairs[2 * ALLOWED_MAX]; /* type, name */
+	for (; jv_next(list, &it); n++) {
+		struct jval name = jv_get(it.value, "name");
+		pairs[2 * n] = jv_str(a, jv_get(it.value, "type"));
+		if (!jv_present(name)) /* Chat's way: beside the type, in a member of its name */
+			name = jv_get(jv_get(it.value, "function"), "name");
+		if (!jv_present(name))
+			name = jv_get(jv_get(it.value, "custom"), "name");
+		pairs[2 * n + 1] = jv_str(a, name);
+	}
+	conv->choice.kind = str_eq(mode, STR("required")) ? CHOICE_REQUIRED : CHOICE_AUTO;
+	for (struct tool *t = conv->tools; t != NULL; t = t->next)
+		t->is_excluded = !is_allowed(t, pairs, n);
 	return ERR_OK;
 }
 

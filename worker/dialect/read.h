@@ -44,6 +44,10 @@ struct str raw_without(struct arena *a, struct jval object, const char *key);
 /* New tool at the end of conv->tools, with raw, type and purpose_hint filled in. */
 MUST_CHECK enum err_code read_tool_start(
     struct conversation *conv, struct jval t, struct tool **ret, struct err *reterr);
+/* {"mode","tools"} of a choice of allowed tools: sets the choice's kind, marks the tools that it
+ * leaves out. Other wires have no such list: they are shown only the tools that are on it. */
+MUST_CHECK enum err_code read_allowed_tools(
+    struct conversation *conv, struct jval allowed, struct err *reterr);
 /* "data:image/png;base64,…" → BASE64 with type; anything else → URL. */
 void read_data_url(struct str url, struct media *m);
 /* A file for code, by container.file_ids of the declaration. */

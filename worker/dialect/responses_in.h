@@ -9,8 +9,7 @@
 
 #include "worker/dialect/dialect.h"
 
-#define RESPONSES_TOOLS_MAX   4096u
-#define RESPONSES_ALLOWED_MAX 512u /* tools that a choice allows */
+#define RESPONSES_TOOLS_MAX 4096u
 
 struct responses_reader {
 	struct conversation *conv;

@@ -69,7 +69,10 @@ write_reasoning(struct responses_writer *rw)
 {
 	const struct conversation *c = rw->conv;
 	struct jw *w = &rw->w;
-	bool effort = wants_reasoning(c), thinking = is_thinking(c);
+	/* On Messages "none" is the everyday "disabled"; on Chat the client chose it. */
+	bool none = str_eq(c->effort, STR("none")) && c->wire == WIRE_CHAT;
+	bool effort = wants_reasoning(c) || (none && rw->opt->native_openai);
+	bool thinking = is_thinking(c);
 	if (!effort && !thinking)
 		return;
 	jw_key(w, "reasoning");

@@ -23,6 +23,15 @@ join_text(struct buf *b, const struct message *m)
 	}
 }
 
+static bool
+is_text_alone(const struct message *m)
+{
+	for (const struct part *p = m->parts; p != NULL; p = p->next)
+		if (p->kind != PART_TEXT)
+			return false;
+	return true;
+}
+
 /* Leading system text of other wires; of a Responses client what it wrote there, or what the
  * gateway put in front of its input. Returns the first message behind it. */
 static const struct message *
@@ -32,7 +41,7 @@ write_instructions(struct responses_writer *rw)
 	const struct message *first = c->messages, *end = first;
 	if (c->wire == WIRE_RESPONSES) {
 		bool ours = first != NULL && is_system(first) && first->raw.ptr == NULL &&
-			    c->instructions_raw.ptr == NULL;
+			    c->instructions_raw.ptr == NULL && is_text_alone(first);
 		if (first != NULL && (first->is_instructions || ours))
 			end = first->next;
 	} else {

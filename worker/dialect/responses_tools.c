@@ -92,39 +92,6 @@ choice_of_word(struct str word)
 	return str_eq(word, STR("required")) ? CHOICE_REQUIRED : CHOICE_OPAQUE;
 }
 
-static bool
-allows(struct arena *a, struct jval list, const struct tool *t)
-{
-	struct jiter it = {0};
-	while (jv_next(list, &it)) {
-		if (!str_eq(jv_str(a, jv_get(it.value, "type")), t->type))
-			continue;
-		if (t->kind != TOOL_FUNCTION ||
-		    str_eq(jv_str(a, jv_get(it.value, "name")), t->name))
-			return true;
-	}
-	return false;
-}
-
-/* Other wires have no such list: they are shown only the tools that are on it. */
-static enum err_code
-read_allowed(struct conversation *c, struct jval v, struct err *reterr)
-{
-	struct jval list;
-	struct str mode = STR_NULL;
-	enum err_code e = read_str(c->arena, v, "mode", OPTIONAL, &mode, reterr);
-	if (e == ERR_OK)
-		e = read_typed(v, "tools", JT_ARRAY, REQUIRED, &list, reterr);
-	if (e == ERR_OK && jv_count(list) > RESPONSES_ALLOWED_MAX)
-		e = err_set(reterr, ERR_INPUT, "tools: at most %u", RESPONSES_ALLOWED_MAX);
-	if (e != ERR_OK)
-		return e;
-	c->choice.kind = str_eq(mode, STR("required")) ? CHOICE_REQUIRED : CHOICE_AUTO;
-	for (struct tool *t = c->tools; t != NULL; t = t->next)
-		t->is_excluded = !allows(c->arena, list, t);
-	return ERR_OK;
-}
-
 enum err_code
 responses_read_choice(struct conversation *c, struct jval root, struct err *reterr)
 {
@@ -144,7 +111,7 @@ responses_read_choice(struct conversation *c, struct jval root, struct err *rete
 	choice->kind = CHOICE_OPAQUE;
 	e = read_str(c->arena, v, "type", REQUIRED, &choice->type, reterr);
 	if (e == ERR_OK && str_eq(choice->type, STR("allowed_tools"))) {
-		e = read_allowed(c, v, reterr);
+		e = read_allowed_tools(c, v, reterr);
 	} else if (e == ERR_OK &&
 		   (str_eq(choice->type, STR("function")) || str_eq(choice->type, STR("custom")))) {
 		choice->kind = CHOICE_NAMED;

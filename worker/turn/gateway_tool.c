@@ -86,6 +86,7 @@ gateway_tool_install(
 	t->description = STR(GATEWAY_TOOL_DESCRIPTION);
 	t->schema_raw = STR(GATEWAY_TOOL_SCHEMA);
 	t->strict = -1;
+	t->is_excluded = claimed != NULL && claimed->is_excluded;
 	struct tool **end = &conv->tools;
 	while (*end != NULL)
 		end = &(*end)->next;
