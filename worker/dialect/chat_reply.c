@@ -89,6 +89,8 @@ text(struct chat_reply *c, struct chat_answer *ch, struct str s)
 		member = "refusal";
 		whole = ch->refusal;
 		ch->has_refusal = true;
+	} else {
+		ch->chars += citation_chars(s);
 	}
 	if (!c->base.opt.stream) {
 		jw_escape(whole, s);
@@ -100,31 +102,11 @@ text(struct chat_reply *c, struct chat_answer *ch, struct str s)
 }
 
 static void
-raw_member(
-    struct chat_reply *c, struct chat_answer *ch, const char *member, struct str raw, bool list)
+stream_audio(struct chat_reply *c, struct chat_answer *ch, struct str raw)
 {
 	struct jw w = chat_open_delta(c, ch);
-	jw_key(&w, member);
-	if (list)
-		jw_array(&w);
-	jw_raw(&w, raw);
-	if (list)
-		jw_end_array(&w);
+	jw_kraw(&w, "audio", raw);
 	chat_close_delta(c, &w, NULL);
-}
-
-static void
-annotation(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev)
-{
-	if (ev->raw_wire != WIRE_CHAT)
-		return;
-	if (c->base.opt.stream) {
-		raw_member(c, ch, "annotations", ev->raw, true);
-		return;
-	}
-	if (ch->annotations->len > 0)
-		buf_addc(ch->annotations, ',');
-	buf_add(ch->annotations, ev->raw);
 }
 
 /* --- blocks --- */
@@ -137,6 +119,8 @@ block_stop(struct chat_reply *c)
 	c->base.open = false;
 	if (c->base.kind == BLOCK_CALL && c->current != NULL)
 		chat_call_stop(c, c->current);
+	else if (c->current != NULL)
+		chat_block_notes(c, c->current);
 }
 
 static void
@@ -149,6 +133,7 @@ block_start(struct chat_reply *c, const struct turn_event *ev)
 		return; /* no words for it on this wire */
 	c->base.open = true;
 	c->base.kind = ev->kind;
+	c->current->block_at = c->current->chars;
 	chat_need_role(c, c->current);
 	if (ev->kind == BLOCK_CALL)
 		chat_call_start(c, c->current, ev);
@@ -164,7 +149,7 @@ block_delta(struct chat_reply *c, const struct turn_event *ev)
 		chat_call_delta(c, ch, ev);
 	} else if (c->base.kind == BLOCK_AUDIO) {
 		if (ev->raw_wire == WIRE_CHAT && c->base.opt.stream)
-			raw_member(c, ch, "audio", ev->raw, false);
+			stream_audio(c, ch, ev->raw);
 		else if (ev->raw_wire == WIRE_CHAT)
 			ch->audio_raw = arena_str(c->base.arena, ev->raw);
 	} else if (ev->field == DELTA_TEXT && ev->text.len > 0) {
@@ -206,7 +191,7 @@ chat_reply_event(struct reply *r, const struct turn_event *ev)
 		break;
 	case TURN_ANNOTATION:
 		if (c->base.open && c->current != NULL)
-			annotation(c, c->current, ev);
+			chat_annotation(c, c->current, ev);
 		break;
 	case TURN_FINISH:
 		finish(c, ev);

@@ -3,6 +3,7 @@
 #ifndef OTARI_WORKER_DIALECT_CHAT_REPLY_H
 #define OTARI_WORKER_DIALECT_CHAT_REPLY_H
 
+#include "worker/dialect/citation.h"
 #include "worker/dialect/reply.h"
 
 struct chat_answer {
@@ -15,6 +16,7 @@ struct chat_answer {
 	struct buf *content, *reasoning, *refusal, *tool_calls, *annotations;
 	struct str audio_raw;
 	const char *reasoning_member;
+	int64_t chars, block_at; /* characters of content so far; where the open text began */
 };
 
 struct chat_reply {
@@ -25,7 +27,8 @@ struct chat_reply {
 	struct str call_id, block_name;
 	struct buf *arguments; /* of the open call, where they cannot be passed on in pieces */
 	bool args_begun;
-	struct str extra_raw; /* extra_content of the open call */
+	struct str extra_raw;       /* extra_content of the open call */
+	struct citation_list notes; /* other wires', of the open text */
 	struct token_usage usage;
 	enum wire usage_wire;
 };
@@ -40,6 +43,9 @@ void chat_need_role(struct chat_reply *c, struct chat_answer *ch);
 void chat_call_start(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev);
 void chat_call_delta(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev);
 void chat_call_stop(struct chat_reply *c, struct chat_answer *ch);
+void chat_annotation(struct chat_reply *c, struct chat_answer *ch, const struct turn_event *ev);
+/* At the end of a text: the annotations that waited for it. */
+void chat_block_notes(struct chat_reply *c, struct chat_answer *ch);
 void chat_end_stream(struct chat_reply *c);
 void chat_end_whole(struct chat_reply *c);
 

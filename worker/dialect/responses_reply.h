@@ -8,13 +8,8 @@
 #ifndef OTARI_WORKER_DIALECT_RESPONSES_REPLY_H
 #define OTARI_WORKER_DIALECT_RESPONSES_REPLY_H
 
+#include "worker/dialect/citation.h"
 #include "worker/dialect/reply.h"
-
-struct responses_note_raw {
-	struct responses_note_raw *next;
-	struct str raw;
-	enum wire wire;
-};
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_CALL };
 
@@ -32,8 +27,8 @@ struct responses_reply {
 	enum wire from;
 	struct str block_id, block_extra;
 	struct buf *text;
-	struct buf *notes; /* its annotations, comma-separated, once it is closed */
-	struct responses_note_raw *note_list, *note_tail; /* as they came */
+	struct buf *notes;               /* its annotations, comma-separated, once it is closed */
+	struct citation_list notes_kept; /* as they came */
 	struct buf *summary, *reasoning; /* closed parts of reasoning's summary, of its content */
 	uint32_t summary_parts, reasoning_parts;
 	bool part_open, is_content; /* a part of the content, not of the summary */

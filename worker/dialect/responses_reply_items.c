@@ -127,7 +127,7 @@ static void
 part_stop(struct responses_reply *m)
 {
 	struct jw w;
-	if (m->note_list != NULL)
+	if (m->notes_kept.first != NULL)
 		show_part(m);
 	if (!m->base.shown)
 		return;
@@ -342,7 +342,7 @@ responses_block_start(struct responses_reply *m, const struct turn_event *ev)
 	m->name = arena_str(a, ev->name);
 	m->signature = m->encrypted = STR("");
 	buf_clear(m->text);
-	m->note_list = m->note_tail = NULL;
+	m->notes_kept = (struct citation_list){NULL, NULL};
 	switch (ev->kind) {
 	case BLOCK_REASONING:
 		buf_clear(m->reasoning);
