@@ -1,9 +1,10 @@
 #include "base/digest.h"
 
+#include <zlib.h>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <zlib.h>
 
 #include "base/check.h"
 #include "base/mem.h"
