@@ -23,7 +23,7 @@ responses_reply_new(struct arena *a, const struct reply_options *opt, struct buf
 	m->usage = TOKEN_USAGE_NONE;
 	m->finish = (struct turn_event){.type = TURN_FINISH, .reason = FINISH_STOP};
 	struct buf **const bufs[] = {&m->output, &m->content, &m->summary, &m->reasoning, &m->text,
-	    &m->notes, &m->arguments};
+	    &m->notes, &m->arguments, &m->wrapped, &m->input};
 	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
 		if ((*bufs[i] = reply_buf(a)) == NULL)
 			return NULL;
@@ -166,8 +166,8 @@ end(struct responses_reply *m)
 		jw_init(&w, m->base.out);
 		responses_write_object(m, &w, status);
 	}
-	const struct buf *const bufs[] = {
-	    m->output, m->content, m->summary, m->reasoning, m->text, m->notes, m->arguments};
+	const struct buf *const bufs[] = {m->output, m->content, m->summary, m->reasoning, m->text,
+	    m->notes, m->arguments, m->wrapped, m->input};
 	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
 		if (bufs[i]->overflowed)
 			m->base.out->overflowed = true; /* the caller's test before it answers */

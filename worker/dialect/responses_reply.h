@@ -9,6 +9,7 @@
 #define OTARI_WORKER_DIALECT_RESPONSES_REPLY_H
 
 #include "worker/dialect/citation.h"
+#include "worker/dialect/input_text.h"
 #include "worker/dialect/reply.h"
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_CALL };
@@ -36,6 +37,8 @@ struct responses_reply {
 	/* of the open call, which stays open behind its block */
 	struct str call_id, call_name;
 	struct buf *arguments;
+	struct buf *wrapped, *input; /* of a custom tool: as it came; the text as far as known */
+	struct input_text unwrap;
 	bool custom; /* the call is of a custom tool: its argument is free text */
 	bool args_begun;
 	bool has_refusal; /* of the whole answer */

@@ -54,6 +54,9 @@ responses_call_start(struct responses_reply *m, const struct turn_event *ev)
 	m->call_name = name_from_chat(a, m->base.opt.request, arena_str(a, ev->name));
 	m->custom = is_custom_tool(m, m->call_name);
 	buf_clear(m->arguments);
+	buf_clear(m->wrapped);
+	buf_clear(m->input);
+	m->unwrap = (struct input_text){.state = INPUT_START};
 	m->args_begun = false;
 	m->extra_raw = m->block_extra;
 	m->item_id = call_item_id(m);
@@ -75,14 +78,26 @@ delta_event(struct responses_reply *m, struct str text)
 	responses_close(m, &w);
 }
 
+/* A custom tool's text, as far as it is certain. */
+static void
+custom_delta(struct responses_reply *m, struct str text)
+{
+	size_t from = m->input->len;
+	buf_add(m->wrapped, text);
+	input_text_feed(&m->unwrap, text, m->input);
+	delta_event(m, str_from(buf_str(m->input), from));
+}
+
 void
 responses_call_delta(struct responses_reply *m, struct str text)
 {
+	if (m->custom) {
+		custom_delta(m, text);
+		return;
+	}
 	if (m->arguments->len == 0)
 		text = arguments_begin(text);
 	buf_add(m->arguments, text);
-	if (m->custom)
-		return; /* unwrapped at its end */
 	if (m->args_begun) {
 		delta_event(m, text);
 		return;
@@ -94,17 +109,16 @@ responses_call_delta(struct responses_reply *m, struct str text)
 	delta_event(m, all);
 }
 
-/* The free text; what is not wrapped as it should be is passed on as it is. */
+/* What is not wrapped as it should be is passed on as it is, unless some of it is out already. */
 static void
-unwrap(struct responses_reply *m)
+custom_stop(struct responses_reply *m)
 {
-	struct jval v;
-	if (jdoc_parse(m->base.arena, buf_str(m->arguments), &v, NULL) != ERR_OK ||
-	    !jv_is(jv_get(v, "input"), JT_STRING))
-		return;
-	struct str input = arena_str(m->base.arena, jv_str(m->base.arena, jv_get(v, "input")));
-	buf_clear(m->arguments);
-	buf_add(m->arguments, input);
+	struct str have = buf_str(m->input);
+	struct str all = arguments_input(m->base.arena, buf_str(m->wrapped));
+	if (!str_starts(all, have))
+		all = have;
+	buf_add(m->arguments, all);
+	delta_event(m, str_from(all, have.len));
 }
 
 void
@@ -112,8 +126,7 @@ responses_call_stop(struct responses_reply *m)
 {
 	struct jw w;
 	if (m->custom) {
-		unwrap(m);
-		delta_event(m, buf_str(m->arguments));
+		custom_stop(m);
 	} else if (!m->args_begun) {
 		struct str text = arguments_text(buf_str(m->arguments));
 		struct str kept = arena_str(m->base.arena, text);
