@@ -152,30 +152,6 @@ responses_reply_need_start(struct responses_reply *m)
 	start(m, &(struct turn_event){.type = TURN_START});
 }
 
-static void
-end(struct responses_reply *m)
-{
-	const char *why = responses_incomplete_reason(m);
-	const char *status = why != NULL ? "incomplete" : "completed";
-	responses_block_stop(m);
-	responses_close_item(m, status);
-	if (m->base.opt.stream) {
-		object_event(m, why != NULL ? "response.incomplete" : "response.completed", status);
-	} else {
-		struct jw w;
-		jw_init(&w, m->base.out);
-		responses_write_object(m, &w, status);
-	}
-	const struct buf *const bufs[] = {m->output, m->content, m->summary, m->reasoning, m->text,
-	    m->notes, m->arguments, m->wrapped, m->input};
-	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
-		if (bufs[i]->overflowed)
-			m->base.out->overflowed = true; /* the caller's test before it answers */
-	if (arena_overflowed(m->base.arena))
-		m->base.out->overflowed = true;
-	m->base.over = true;
-}
-
 /* One event that ends the stream: clients throw at it; nothing may follow. */
 static void
 fail(struct responses_reply *m, const struct turn_event *ev)
@@ -196,6 +172,40 @@ fail(struct responses_reply *m, const struct turn_event *ev)
 	jw_end_object(&w);
 	jw_kstr(&w, "detail", ev->error_message);
 	responses_close(m, &w);
+}
+
+static bool
+is_too_large(const struct responses_reply *m)
+{
+	const struct buf *const bufs[] = {m->output, m->content, m->summary, m->reasoning, m->text,
+	    m->notes, m->arguments, m->wrapped, m->input};
+	bool over = arena_overflowed(m->base.arena);
+	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
+		over = over || bufs[i]->overflowed;
+	return over;
+}
+
+static void
+end(struct responses_reply *m)
+{
+	responses_block_stop(m);
+	const char *why = responses_incomplete_reason(m);
+	const char *status = why != NULL ? "incomplete" : "completed";
+	responses_close_item(m, status);
+	if (is_too_large(m)) { /* what would repeat it all cannot */
+		m->base.out->overflowed = m->base.out->overflowed || !m->base.opt.stream;
+		fail(m, &(struct turn_event){
+			    .status = 502, .error_message = STR("the answer is too large")});
+		return;
+	}
+	if (m->base.opt.stream) {
+		object_event(m, why != NULL ? "response.incomplete" : "response.completed", status);
+	} else {
+		struct jw w;
+		jw_init(&w, m->base.out);
+		responses_write_object(m, &w, status);
+	}
+	m->base.over = true;
 }
 
 static void
