@@ -494,3 +494,32 @@ server_wait_sql(struct server *s, const char *sql, int64_t n)
 	}
 	return true;
 }
+
+struct server *
+start_with_sandbox(void)
+{
+	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
+	const char *must = getenv("OTARI_TEST_REQUIRE");
+	struct reply r;
+	bool ready = false;
+
+	for (int i = 0; i < 400 && !ready; i++) {
+		server_ask(s, "GET", "/health", STR_NULL, &(struct ask_opts){.key = ""}, &r);
+		ready = strstr(r.body.ptr, "\"sandbox\":\"ready\"") != NULL;
+		if (!ready && strstr(r.body.ptr, "\"sandbox\":\"testing\"") == NULL)
+			break;
+		reply_done(&r);
+		if (!ready)
+			pause_short();
+	}
+	if (ready) {
+		reply_done(&r);
+		return s;
+	}
+	cr_assert(must == NULL || strstr(must, "sandbox") == NULL, "no sandbox: %s", r.body.ptr);
+	reply_done(&r);
+	server_expect(s, "sandbox");
+	server_stop(&s);
+	cr_skip_test("SKIPPED sandbox");
+	return NULL;
+}

@@ -154,15 +154,16 @@ life(struct server *s, const char *model, bool stream, const char *other)
 	json_decref(get(s, NULL, 400, id, "/input_items?after=none"));
 	json_decref(get(s, other, 404, id, "/input_items"));
 
-	/* The user's own message, and the model's, by their ids. */
+	/* The user's own message, and the model's, by their ids (of which the fake provider has one
+	 * for all its answers). */
 	json_decref(create(s, NULL,
 	    json_pack("{s:s, s:[{s:s, s:s}, {s:s}, {s:s, s:s}], s:b}", "model", model, "input",
 		"type", "item_reference", "id", at(page, "data.2.id"), "id", at(page, "data.1.id"),
 		"role", "user", "content", "third", "stream", stream)));
 	body = last_body(s);
 	must_hold(body, "first words");
-	must_hold(body, "You said: first words");
-	must_not_hold(body, "second words");
+	must_hold(body, "You said: ");
+	must_not_hold(body, "\"second words");
 	must_not_hold(body, "item_reference");
 	json_decref(body);
 	json_decref(page);
@@ -262,6 +263,38 @@ Test(responses, what_is_unknown_or_anothers_is_said_in_their_own_words)
 	server_stop(&s);
 }
 
+Test(responses, what_is_incomplete_is_kept_and_what_failed_is_not)
+{
+	struct server *s = server_start(NULL);
+	struct reply r;
+
+	fake_ask(s, "POST", "/_next",
+	    STR("{\"pieces\":[\"{\\\"id\\\":\\\"c1\\\",\\\"object\\\":\\\"chat.completion\\\","
+		"\\\"created\\\":1,\\\"model\\\":\\\"m\\\",\\\"choices\\\":[{\\\"index\\\":0,"
+		"\\\"message\\\":{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":\\\"half\\\"},"
+		"\\\"finish_reason\\\":\\\"length\\\"}]}\"]}"),
+	    &r);
+	cr_assert_eq(r.status, 200, "%s", r.body.ptr);
+	reply_done(&r);
+	json_t *half = create(s, NULL, json_pack("{s:s, s:s}", "model", "fake:text", "input", "a"));
+	cr_expect_str_eq(at(half, "status"), "incomplete");
+	json_t *kept = get(s, NULL, 200, at(half, "id"), "");
+	cr_expect(json_equal(kept, half));
+	json_decref(kept);
+	json_decref(half);
+
+	ask_text(s, "POST", "/v1/responses",
+	    "{\"model\":\"fake:err-500\",\"input\":\"a\",\"stream\":true}", NULL, &r);
+	cr_expect(r.status >= 500);
+	reply_done(&r);
+	ask_text(s, "POST", "/v1/responses",
+	    "{\"model\":\"fake:error-event\",\"input\":\"a\",\"stream\":true}", NULL, &r);
+	cr_expect(strstr(r.body.ptr, "event: error") != NULL);
+	reply_done(&r);
+	cr_expect_eq(server_sql(s, "SELECT count(*) FROM responses"), 1);
+	server_stop(&s);
+}
+
 Test(responses, expire_and_are_swept)
 {
 	struct server *s =
@@ -271,6 +304,68 @@ Test(responses, expire_and_are_swept)
 	cr_expect_eq(server_sql(s, "SELECT expires_at_s - created_at_s FROM responses"), 3600);
 	cr_expect(server_sql(s, "SELECT count(*) FROM response_items") >= 2);
 	json_decref(one);
+	server_stop(&s);
+}
+
+static const json_t *
+find_item(const json_t *response, const char *type)
+{
+	size_t i;
+	const json_t *item;
+
+	json_array_foreach(json_object_get(response, "output"), i, item)
+		if (strcmp(at(item, "type"), type) == 0)
+			return item;
+	return NULL;
+}
+
+static void
+run_code(struct server *s, const char *model, bool stream)
+{
+	json_t *first = create(s, NULL,
+	    json_pack("{s:s, s:s, s:[{s:s, s:{s:s}}], s:[s], s:b}", "model", model, "input",
+		"run: print(6 * 7)", "tools", "type", "code_interpreter", "container", "type",
+		"auto", "include", "code_interpreter_call.outputs", "stream", stream));
+	const json_t *call = find_item(first, "code_interpreter_call");
+
+	cr_assert(call != NULL, "%s: no call", model);
+	cr_expect(str_starts(str_c(at(call, "id")), STR("otari_ci_")), "%s", at(call, "id"));
+	cr_expect_str_eq(at(call, "status"), "completed");
+	cr_expect(strstr(at(call, "code"), "print(6 * 7)") != NULL);
+	cr_expect(strstr(at(call, "outputs.0.logs"), "42") != NULL);
+	cr_expect(find_item(first, "function_call") == NULL, "the model's own call is shown");
+	json_t *kept = get(s, NULL, 200, at(first, "id"), "");
+	cr_expect(json_equal(first, kept));
+	json_decref(kept);
+
+	/* Gone on from, and sent back: the model reads what ran, and no id of ours. */
+	json_decref(create(s, NULL,
+	    json_pack("{s:s, s:s, s:s, s:b}", "model", model, "input", "thank you",
+		"previous_response_id", at(first, "id"), "stream", stream)));
+	json_t *body = last_body(s);
+	must_hold(body, "print(6 * 7)");
+	must_hold(body, "42");
+	must_not_hold(body, "otari_");
+	must_not_hold(body, "code_interpreter");
+	json_decref(body);
+	json_decref(create(s, NULL,
+	    json_pack("{s:s, s:[O, {s:s, s:s}], s:b}", "model", model, "input", call, "role",
+		"user", "content", "thank you", "store", 0)));
+	body = last_body(s);
+	must_hold(body, "print(6 * 7)");
+	must_not_hold(body, "otari_");
+	json_decref(body);
+	json_decref(first);
+}
+
+Test(responses, code_runs_here_and_shows_as_the_provider_would_show_it)
+{
+	static const char *const models[] = {"fake:tool", "claude:tool"};
+	struct server *s = start_with_sandbox();
+
+	for (size_t i = 0; i < ARRAY_LEN(models); i++)
+		for (int stream = 0; stream < 2; stream++)
+			run_code(s, models[i], stream != 0);
 	server_stop(&s);
 }
 

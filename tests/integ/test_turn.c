@@ -10,36 +10,6 @@ TestSuite(turn, .timeout = 180);
 
 #define DATED "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
 
-/* NULL: the sandbox cannot run here, and the test is skipped (unless it must not be). */
-static struct server *
-start_with_sandbox(void)
-{
-	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
-	const char *must = getenv("OTARI_TEST_REQUIRE");
-	struct reply r;
-	bool ready = false;
-
-	for (int i = 0; i < 400 && !ready; i++) {
-		server_ask(s, "GET", "/health", STR_NULL, &(struct ask_opts){.key = ""}, &r);
-		ready = strstr(r.body.ptr, "\"sandbox\":\"ready\"") != NULL;
-		if (!ready && strstr(r.body.ptr, "\"sandbox\":\"testing\"") == NULL)
-			break;
-		reply_done(&r);
-		if (!ready)
-			pause_short();
-	}
-	if (ready) {
-		reply_done(&r);
-		return s;
-	}
-	cr_assert(must == NULL || strstr(must, "sandbox") == NULL, "no sandbox: %s", r.body.ptr);
-	reply_done(&r);
-	server_expect(s, "sandbox");
-	server_stop(&s);
-	cr_skip_test("SKIPPED sandbox");
-	return NULL;
-}
-
 static void
 ask_model(struct server *s, const char *path, const char *model, const char *prompt,
     const char *tools, bool stream, struct reply *r)

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "storage/sql/store_file.h"
 #include "storage/sql/store_key.h"
+#include "storage/sql/store_response.h"
 #include "storage/sql/store_usage.h"
 #include "storage/sql/store_workspace.h"
 #include "sweeper/schedule.h"
@@ -106,6 +107,41 @@ files(struct dbfix *f)
 Test(sweep, reclaims_dead_files_and_goes_on_past_stuck_ones, .timeout = 60)
 {
 	dbfix_each(files);
+}
+
+/* More than one batch; what never expires and what is still good stay. */
+static void
+responses(struct dbfix *f)
+{
+	struct err err = {0};
+	uint64_t n = 0;
+	char id[32];
+	for (int i = 0; i < (int)SWEEP_BATCH + 12; i++) {
+		(void)snprintf(id, sizeof(id), "resp_%d", i);
+		struct store_response r = {
+		    .id = str_c(id),
+		    .scope = {STR("u"), STR("w")},
+		    .provider = STR("p"),
+		    .created_at_s = 1,
+		    .expires_at_s = i == 0   ? 0
+				    : i == 1 ? NOW + 1
+					     : NOW,
+		    .input_json = STR("[]"),
+		    .response_json = STR("{}"),
+		};
+		cr_assert_eq(store_response_insert(f->db, &r, &err), ERR_OK, "%s", err.msg);
+	}
+	cr_assert_eq(sweep_responses(f->db, NOW, &n, &err), ERR_OK, "%s", err.msg);
+	cr_assert_eq(n, SWEEP_BATCH + 10, "%s: %llu", f->name, (unsigned long long)n);
+	cr_assert_eq(sweep_responses(f->db, NOW, &n, &err), ERR_OK);
+	cr_assert_eq(n, SWEEP_BATCH + 10, "nothing twice");
+	cr_assert_eq(sweep_responses(f->db, NOW + 1, &n, &err), ERR_OK);
+	cr_assert_eq(n, SWEEP_BATCH + 11, "the one that never expires stays");
+}
+
+Test(sweep, removes_expired_responses, .timeout = 60)
+{
+	dbfix_each(responses);
 }
 
 static void

@@ -112,8 +112,7 @@ turn_fail(struct turn *t, int status, const char *type, struct str message)
 					     .error_type = str_c(type),
 					     .error_message = message,
 					     .raw_wire = t->client->wire});
-	turn_flush(t);
-	http_reply_end(t->req->x);
+	keep_and_deliver(t);
 }
 
 void
