@@ -36,6 +36,20 @@ id_make(const char *prefix, char dst[ID_SIZE])
 }
 
 void
+id_make_uuid(char dst[ID_UUID_SIZE])
+{
+	unsigned char raw[16];
+	char hex[33];
+	id_random(raw, sizeof(raw));
+	raw[6] = (unsigned char)((raw[6] & 0x0f) | 0x40);
+	raw[8] = (unsigned char)((raw[8] & 0x3f) | 0x80);
+	hex_encode(raw, sizeof(raw), hex);
+	int n = snprintf(dst, ID_UUID_SIZE, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
+	    hex + 16, hex + 20);
+	CHECK(n == ID_UUID_SIZE - 1);
+}
+
+void
 id_make_token(const char *prefix, char *dst, size_t dst_size)
 {
 	unsigned char raw[48];

@@ -59,10 +59,13 @@ MUST_CHECK enum err_code wanted_use_all(struct build *b, struct err *reterr);
 MUST_CHECK enum err_code reconcile_declared(struct build *b, struct err *reterr);
 /* policy.c, keys.c: inside one DB_READ unit of the caller; a unit may run again. */
 struct policy_rows;
+struct snap_build;
 MUST_CHECK enum err_code policy_read(
     struct build *b, struct arena *a, struct policy_rows **ret, struct err *reterr);
 MUST_CHECK enum err_code policy_make(
     struct build *b, const struct policy_rows *rows, int *ret_fd, struct err *reterr);
+/* declared.c: what the API may not change, and where it is written. */
+struct snap_table declared_of(struct build *b, struct snap_build *s);
 struct keys_image;
 MUST_CHECK enum err_code keys_read(struct build *b, struct keys_image **ret, struct err *reterr);
 MUST_CHECK enum err_code keys_make(

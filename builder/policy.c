@@ -71,6 +71,7 @@ fill_texts(
 	t->files_local_dir = snap_build_str(s, c->files_local_dir);
 	t->state_dir = snap_build_str(s, c->state_dir);
 	t->sandbox_url = snap_build_str(s, c->sandbox_url);
+	t->sandbox_session_image = snap_build_str(s, c->sandbox_session_image);
 	if (b->master_key.ptr != NULL) {
 		unsigned char digest[SHA256_BYTES];
 		sha256_of(b->master_key, digest);
@@ -207,6 +208,18 @@ models_of(struct build *b, struct snap_build *s)
 	return t;
 }
 
+static struct snap_table
+images_of(struct build *b, struct snap_build *s)
+{
+	const struct conf_list *from = &b->conf->sandbox_allowed_session_images;
+	struct snap_model *all = MEM_NEW_ARRAY(struct snap_model, from->count);
+	for (uint32_t i = 0; i < from->count; i++)
+		all[i].id = snap_build_str(s, from->items[i]);
+	struct snap_table t = SNAP_TABLE(s, all, from->count);
+	mem_free(all);
+	return t;
+}
+
 /* --- workspaces ------------------------------------------------------------------------------ */
 
 /* Names that this program does not know allow nothing; a text that is no list allows nothing. */
@@ -307,6 +320,8 @@ policy_make(struct build *b, const struct policy_rows *rows, int *ret_fd, struct
 	root.aliases = aliases_of(b, s);
 	root.models = models_of(b, s);
 	root.workspaces = workspaces_of(b, rows, s);
+	root.session_images = images_of(b, s);
+	root.declared = declared_of(b, s);
 	root.default_provider = snap_build_str(s, b->conf->default_provider);
 	return snap_build_end_policy(&s, &root, ret_fd, reterr);
 }

@@ -94,7 +94,7 @@ check_settings(struct checker *c, const struct snap_settings *t)
 {
 	const struct snap_str texts[] = {t->public_base_url, t->tools_header,
 	    t->sandbox_purpose_hint, t->files_backend, t->files_local_dir, t->state_dir,
-	    t->sandbox_url};
+	    t->sandbox_url, t->sandbox_session_image};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (!check_str(c, texts[i], false, SIZE_MAX, "text of the settings"))
 			return false;
@@ -150,6 +150,41 @@ check_workspace(struct checker *c, const struct snap_workspace *w)
 }
 
 static bool
+check_ids(struct checker *c, struct snap_table t, const char *what)
+{
+	for (uint32_t i = 0; i < t.count; i++)
+		if (!check_str(
+			c, SNAP_AT(c->s, t, struct snap_model, i)->id, true, SNAP_NAME_MAX, what))
+			return false;
+	return true;
+}
+
+static bool
+check_workspaces(struct checker *c, struct snap_table t)
+{
+	for (uint32_t i = 0; i < t.count; i++) {
+		const struct snap_workspace *now = SNAP_AT(c->s, t, struct snap_workspace, i);
+		if (!check_workspace(c, now) ||
+		    !check_order(c, now[i > 0 ? -1 : 0].id, now->id, i, "workspace order"))
+			return false;
+	}
+	return true;
+}
+
+static bool
+check_declared(struct checker *c, struct snap_table t)
+{
+	for (uint32_t i = 0; i < t.count; i++) {
+		const struct snap_declared *now = SNAP_AT(c->s, t, struct snap_declared, i);
+		if (!check_str(c, now->what, true, SNAP_NAME_MAX, "declaration") ||
+		    !check_str(c, now->where, true, SIZE_MAX, "place of a declaration") ||
+		    !check_order(c, now[i > 0 ? -1 : 0].what, now->what, i, "declaration order"))
+			return false;
+	}
+	return true;
+}
+
+static bool
 check_policy(struct checker *c, const struct snap_policy *p)
 {
 	if (!check_settings(c, &p->settings) ||
@@ -157,6 +192,8 @@ check_policy(struct checker *c, const struct snap_policy *p)
 	    !check_table(c, p->aliases, sizeof(struct snap_alias), "aliases") ||
 	    !check_table(c, p->models, sizeof(struct snap_model), "models") ||
 	    !check_table(c, p->workspaces, sizeof(struct snap_workspace), "workspaces") ||
+	    !check_table(c, p->declared, sizeof(struct snap_declared), "declarations") ||
+	    !check_table(c, p->session_images, sizeof(struct snap_model), "session images") ||
 	    !check_str(c, p->default_provider, false, SNAP_NAME_MAX, "default provider"))
 		return false;
 	for (uint32_t i = 0; i < p->providers.count; i++) {
@@ -173,17 +210,10 @@ check_policy(struct checker *c, const struct snap_policy *p)
 		    !check_order(c, now[i > 0 ? -1 : 0].name, now->name, i, "alias order"))
 			return false;
 	}
-	for (uint32_t i = 0; i < p->models.count; i++)
-		if (!check_str(c, SNAP_AT(c->s, p->models, struct snap_model, i)->id, true,
-			SNAP_NAME_MAX, "model id"))
-			return false;
-	for (uint32_t i = 0; i < p->workspaces.count; i++) {
-		const struct snap_workspace *now =
-		    SNAP_AT(c->s, p->workspaces, struct snap_workspace, i);
-		if (!check_workspace(c, now) ||
-		    !check_order(c, now[i > 0 ? -1 : 0].id, now->id, i, "workspace order"))
-			return false;
-	}
+	if (!check_ids(c, p->models, "model id") ||
+	    !check_ids(c, p->session_images, "session image") ||
+	    !check_workspaces(c, p->workspaces) || !check_declared(c, p->declared))
+		return false;
 	if (p->default_provider.off != 0 &&
 	    snapshot_provider(c->s, snapshot_str(c->s, p->default_provider)) == NULL)
 		return fail(c, "default provider");
@@ -203,11 +233,7 @@ check_key(struct checker *c, const struct snap_key *k)
 	    !check_at_most(c, (int64_t)k->reject_user_mismatch + 1, 2, "key's settings") ||
 	    !check_nested(c, k->allowed_models, sizeof(struct snap_model), "key's models"))
 		return false;
-	for (uint32_t i = 0; i < k->allowed_models.count; i++)
-		if (!check_str(c, SNAP_AT(c->s, k->allowed_models, struct snap_model, i)->id, true,
-			SNAP_NAME_MAX, "key's models"))
-			return false;
-	return true;
+	return check_ids(c, k->allowed_models, "key's models");
 }
 
 static bool
@@ -378,6 +404,7 @@ find_by_name(const struct snapshot *s, struct snap_table t, size_t record, struc
 _Static_assert(offsetof(struct snap_provider, name) == 0, "sorted by its first member");
 _Static_assert(offsetof(struct snap_alias, name) == 0, "sorted by its first member");
 _Static_assert(offsetof(struct snap_workspace, id) == 0, "sorted by its first member");
+_Static_assert(offsetof(struct snap_declared, what) == 0, "sorted by its first member");
 
 const struct snap_provider *
 snapshot_provider(const struct snapshot *s, struct str name)
@@ -414,4 +441,22 @@ snapshot_key(const struct snapshot *s, const unsigned char hash[SHA256_BYTES])
 			lo = mid + 1;
 	}
 	return NULL;
+}
+
+struct str
+snapshot_declared(const struct snapshot *s, struct str what)
+{
+	const struct snap_declared *d =
+	    find_by_name(s, snapshot_policy(s)->declared, sizeof(struct snap_declared), what);
+	return d != NULL ? snapshot_str(s, d->where) : STR_NULL;
+}
+
+bool
+snapshot_has_image(const struct snapshot *s, struct str image)
+{
+	struct snap_table t = snapshot_policy(s)->session_images;
+	for (uint32_t i = 0; i < t.count; i++)
+		if (str_eq(snapshot_str(s, SNAP_AT(s, t, struct snap_model, i)->id), image))
+			return true;
+	return false;
 }

@@ -51,6 +51,7 @@ struct snap_settings {
 	uint32_t upstream_connect_ms, upstream_first_byte_ms, upstream_idle_ms;
 	uint32_t http_head_timeout_ms, http_idle_timeout_ms, http_write_stall_ms, max_connections;
 	uint32_t drain_timeout_ms;
+	struct snap_str sandbox_session_image;
 };
 
 struct snap_header_pair {
@@ -84,10 +85,18 @@ struct snap_workspace {
 	uint32_t tools_mask; /* 1 python, 2 bash, 4 text editor */
 };
 
+/* What the file or the environment decides and the API may therefore not change. */
+struct snap_declared {
+	struct snap_str what;  /* "workspace/ID", "policy/WORKSPACE", "key/ID", "setting/KEY" */
+	struct snap_str where; /* "otari.conf:12", for a person */
+};
+
 struct snap_policy {
 	struct snap_settings settings;
 	struct snap_table providers, aliases, models, workspaces;
 	struct snap_str default_provider; /* for a model without "provider:", or absent */
+	struct snap_table declared;       /* snap_declared */
+	struct snap_table session_images; /* snap_model: what a workspace may choose */
 };
 
 struct snap_key { /* sorted by hash */
@@ -129,5 +138,8 @@ const struct snap_alias *snapshot_alias(const struct snapshot *s, struct str nam
 const struct snap_workspace *snapshot_workspace(const struct snapshot *s, struct str id);
 const struct snap_key *snapshot_key(
     const struct snapshot *s, const unsigned char hash[SHA256_BYTES]);
+/* Where it is declared, or STR_NULL: it is the API's. */
+struct str snapshot_declared(const struct snapshot *s, struct str what);
+bool snapshot_has_image(const struct snapshot *s, struct str image);
 
 #endif

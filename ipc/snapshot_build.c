@@ -210,6 +210,9 @@ snap_build_end_policy(
 		if (rc == ERR_OK)
 			rc = sort_names(b, root->workspaces, sizeof(struct snap_workspace),
 			    "workspace", reterr);
+		if (rc == ERR_OK)
+			rc = sort_names(
+			    b, root->declared, sizeof(struct snap_declared), "declaration", reterr);
 	}
 	if (rc == ERR_OK)
 		rc = finish(b, root, sizeof(*root), ret_fd, reterr);

@@ -2,8 +2,9 @@
  *
  * image = struct snap_image, root (struct snap_policy or struct snap_keys), then tables (aligned to
  * SNAP_ALIGN) and strings (each followed by a NUL that is not counted) in any order.
- * providers, aliases and workspaces are sorted by name (workspaces by id), keys by hash; no
- * duplicates. Native byte order: an image never leaves the host, and both sides are one binary.
+ * providers, aliases, workspaces and declarations are sorted by name (workspaces by id), keys by
+ * hash; no duplicates. Native byte order: an image never leaves the host, and both sides are one
+ * binary.
  */
 #ifndef OTARI_IPC_SNAPSHOT_IMAGE_H
 #define OTARI_IPC_SNAPSHOT_IMAGE_H

@@ -194,9 +194,49 @@ Test(builder, lets_the_file_beat_the_api, .init = enter_directory, .fini = leave
 		cr_assert_eq(w->executor, declared == 0 ? EXECUTOR_PROVIDER : EXECUTOR_AUTO);
 		cr_assert_eq(w->max_iterations, declared == 0 ? 25 : 0);
 		cr_assert_eq(w->tools_mask, declared == 0 ? 2 : 0);
+		static const char *const whats[] = {"setting/sandbox_purpose_hint",
+		    "policy/" STORE_WORKSPACE_DEFAULT, "workspace/" STORE_WORKSPACE_DEFAULT};
+		for (size_t i = 0; i < ARRAY_LEN(whats); i++) {
+			struct str where = snapshot_declared(s, str_c(whats[i]));
+			cr_assert(declared == 0 ? where.ptr == NULL
+						: str_eq(where, i == 0 ? STR("otari.conf:1")
+								       : STR("otari.conf:2")),
+			    "%s: %.*s", whats[i], STR_FMT(where));
+		}
 		snapshot_put(&s);
 		build_done(&b);
 	}
+}
+
+Test(builder, says_where_things_are_declared, .init = enter_directory, .fini = leave_directory)
+{
+	static const char conf[] =
+	    "sandbox_allowed_session_images: [a, b]\n"
+	    "workspaces:\n"
+	    "  one: {id: 11111111-1111-4111-8111-111111111111}\n"
+	    "keys:\n"
+	    "  - hash: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
+	    "    workspace: one\n";
+	struct build b;
+	struct build_request req = request(ALL, 1);
+	bool ok = run_build(&b, &req, conf, STR(ENVIRON "OTARI_CODE_EXECUTION_EXECUTOR= OTARI \0"));
+	cr_assert(ok, "%.*s", STR_FMT(b.result.failure));
+	struct snapshot *s = snapshot_of(&b, SNAP_POLICY);
+	cr_assert(
+	    str_eq(snapshot_declared(s, STR("workspace/11111111-1111-4111-8111-111111111111")),
+		STR("otari.conf:3")));
+	cr_assert_null(snapshot_declared(s, STR("policy/11111111-1111-4111-8111-111111111111")).ptr,
+	    "it declares none");
+	struct str key = arena_printf(b.arena, "key/%.*s", STR_FMT(b.conf->keys[0].id));
+	cr_assert(str_eq(snapshot_declared(s, key), STR("otari.conf:5")));
+	cr_assert(str_eq(snapshot_declared(s, STR("setting/code_execution_executor")),
+	    STR("the environment variable OTARI_CODE_EXECUTION_EXECUTOR")));
+	cr_assert_null(snapshot_declared(s, STR("setting/tools_header")).ptr);
+	cr_assert_eq(snapshot_policy(s)->settings.code_execution_executor, EXECUTOR_OTARI);
+	cr_assert(snapshot_has_image(s, STR("a")) && snapshot_has_image(s, STR("b")));
+	cr_assert(!snapshot_has_image(s, STR("c")) && !snapshot_has_image(s, STR_NULL));
+	snapshot_put(&s);
+	build_done(&b);
 }
 
 Test(builder, refuses_another_database_under_a_running_service, .init = enter_directory,
