@@ -225,12 +225,12 @@ policies(struct dbfix *f)
 	struct store_key k = sample("k1", "h1");
 	k.workspace_id = ws.id;
 	cr_assert_eq(store_key_create(f->db, &k, NULL, &err), ERR_OK);
-	cr_assert_eq(store_workspace_delete(f->db, ws.id, NULL, &err), ERR_CONFLICT);
+	cr_assert_eq(store_workspace_delete(f->db, ws.id, false, NULL, &err), ERR_CONFLICT);
 	cr_assert_eq(store_key_delete(f->db, k.id, NULL, &err), ERR_OK);
-	cr_assert_eq(store_workspace_delete(f->db, ws.id, &g, &err), ERR_OK);
-	cr_assert_eq(store_workspace_delete(f->db, ws.id, NULL, &err), ERR_NOTFOUND);
-	cr_assert_eq(
-	    store_workspace_delete(f->db, STR(STORE_WORKSPACE_DEFAULT), NULL, &err), ERR_CONFLICT);
+	cr_assert_eq(store_workspace_delete(f->db, ws.id, false, &g, &err), ERR_OK);
+	cr_assert_eq(store_workspace_delete(f->db, ws.id, true, NULL, &err), ERR_NOTFOUND);
+	cr_assert_eq(store_workspace_delete(f->db, STR(STORE_WORKSPACE_DEFAULT), true, NULL, &err),
+	    ERR_CONFLICT);
 	struct store_policy *ps = NULL;
 	struct store_workspace *wss = NULL;
 	size_t n = 9;
