@@ -239,9 +239,24 @@ Test(executor, policy_vetoes_only_what_would_run_here)
 	policy.tools = TOOL_MASK_PYTHON;
 	executor_decide(&in, &d);
 	cr_assert_eq(d.outcome, EXECUTOR_HERE, "python allowed");
+	policy.image_is_withdrawn = true;
+	executor_decide(&in, &d);
+	cr_assert_eq(d.status, 403, "image withdrawn");
+	policy.image_is_withdrawn = false;
 	conv.has_mcp_server_ids = true;
 	executor_decide(&in, &d);
 	cr_assert_eq(d.status, 400, "with MCP servers");
+	/* 123: unresolvable workspace */
+	in.policy = NULL;
+	executor_decide(&in, &d);
+	cr_assert_eq(d.status, 500, "no policy can be read");
+	in.has_sandbox = false;
+	executor_decide(&in, &d);
+	cr_assert_eq(d.outcome, EXECUTOR_FORWARD, "none is read without a sandbox");
+	in.has_sandbox = true;
+	conv.tools = NULL;
+	executor_decide(&in, &d);
+	cr_assert_eq(d.outcome, EXECUTOR_NONE, "no tool, no policy");
 	arena_free(&a);
 }
 

@@ -107,12 +107,14 @@ resolve_target(struct completion *c)
 /* --- the turn path -------------------------------------------------------------------------------
  */
 static void
-read_policy(struct completion *c, const struct snap_workspace *w, struct executor_policy *ret)
+read_policy(
+    const struct snapshot *snap, const struct snap_workspace *w, struct executor_policy *ret)
 {
 	*ret = (struct executor_policy){.is_enabled = true};
-	(void)c;
-	if (w == NULL || !w->policy_configured)
+	if (!w->policy_configured)
 		return;
+	struct str image = snapshot_str(snap, w->image);
+	ret->image_is_withdrawn = image.len > 0 && !snapshot_has_image(snap, image);
 	ret->is_configured = true;
 	ret->is_enabled = w->policy_enabled != 0;
 	ret->pin = (enum snap_executor)w->executor;
@@ -159,10 +161,11 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 	const struct snap_settings *s = &snapshot_policy(snap)->settings;
 	struct executor_policy policy;
 	struct str why;
-	read_policy(c, w, &policy);
+	if (w != NULL)
+		read_policy(snap, w, &policy);
 	struct executor_input in = {
 	    .header = executor_header(req),
-	    .policy = &policy,
+	    .policy = w != NULL ? &policy : NULL,
 	    .deployment = (enum snap_executor)s->code_execution_executor,
 	    .has_sandbox = snapshot_str(snap, s->sandbox_url).len > 0 && req->env->code != NULL,
 	    .provider_type = c->target.provider_type,

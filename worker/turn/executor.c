@@ -94,6 +94,8 @@ check_policy(const struct executor_input *in, struct executor_decision *d)
 		refuse(d, 403, "code execution is not enabled for this workspace");
 	else if (p->is_configured && p->has_tools && (p->tools & TOOL_MASK_PYTHON) == 0)
 		refuse(d, 403, "the workspace policy leaves out the tool kind code_execution");
+	else if (p->is_configured && p->image_is_withdrawn)
+		refuse(d, 403, "the workspace policy names a session image that is not allowed");
 }
 
 static void
@@ -157,6 +159,11 @@ executor_decide(const struct executor_input *in, struct executor_decision *d)
 		if (d->explicit_tool != NULL || header == EXECUTOR_OTARI)
 			refuse(d, 400,
 			    "no sandbox is configured: set sandbox_url (OTARI_SANDBOX_URL)");
+		return;
+	}
+	/* A pin that nobody sees could forbid what would be done. */
+	if (in->policy == NULL) {
+		refuse(d, 500, "the workspace's code execution policy cannot be read");
 		return;
 	}
 	if (keyword != NULL) {

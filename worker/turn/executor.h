@@ -24,12 +24,13 @@ struct executor_policy { /* the workspace's; zeroed when it has none */
 	bool is_configured, is_enabled;
 	enum snap_executor pin; /* EXECUTOR_UNSET: none */
 	bool has_tools;
-	uint32_t tools; /* enum tool_mask */
+	uint32_t tools;          /* enum tool_mask */
+	bool image_is_withdrawn; /* it names a session image that is not allowed any more */
 };
 
 struct executor_input {
-	struct str header; /* as sent; STR_NULL: none */
-	const struct executor_policy *policy;
+	struct str header;                    /* as sent; STR_NULL: none */
+	const struct executor_policy *policy; /* NULL: it cannot be read, and nothing may run */
 	enum snap_executor deployment;
 	bool has_sandbox; /* configured, whether or not it works */
 	struct str provider_type;
