@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "worker/api/query.h"
 #include "worker/api/timestamp.h"
 
 #define TEXTS_MAX 1000u
@@ -10,6 +11,15 @@ static void
 release(void *json)
 {
 	json_decref(json);
+}
+
+bool
+admin_path_uuid(struct request *req, const char *missing, struct str *ret)
+{
+	if (query_uuid(req->arena, req->path_id, ret))
+		return true;
+	request_error(req, 404, NULL, str_c(missing));
+	return false;
 }
 
 json_t *

@@ -16,6 +16,8 @@
 #define ADMIN_TEXT_MAX_BYTES     255u
 #define ADMIN_METADATA_MAX_BYTES (16u * 1024u)
 
+/* The route's {id} as a UUID in lower case; else 404 with this text. */
+bool admin_path_uuid(struct request *req, const char *missing, struct str *ret);
 /* The body's object, released with the arena; an empty body is {}. NULL: answered with 400. */
 json_t *admin_body_parse(struct request *req, struct str body);
 /* Absent and null alike give STR_NULL. No control characters, 1 to ADMIN_TEXT_MAX_BYTES. */

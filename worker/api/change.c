@@ -23,7 +23,7 @@ static void
 refuse(struct request *req, const struct change *c, const struct err *err)
 {
 	if (err->code == ERR_CONFLICT)
-		request_error(req, 409, NULL, str_c(c->conflict));
+		request_error(req, 409, NULL, str_c(c->conflict != NULL ? c->conflict : err->msg));
 	else
 		request_fail(req, err);
 }

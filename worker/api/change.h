@@ -15,7 +15,8 @@ struct change {
 	enum err_code (*commit)(struct change *c, struct db *db, struct err *reterr);
 	/* Loop; the change is in force on every worker of this host and the client is there. */
 	void (*answer)(struct request *req, struct change *c);
-	const char *conflict; /* what the client reads with the 409 of ERR_CONFLICT */
+	const char *conflict; /* what the client reads with the 409 of ERR_CONFLICT; NULL: the
+			       * error's own text */
 };
 
 /* Answers the request in every case. */

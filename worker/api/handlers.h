@@ -22,7 +22,16 @@ void keys_show(struct request *req);
 void keys_delete(struct request *req);
 void users_create(struct request *req);
 void users_show_all(struct request *req);
+void workspaces_create(struct request *req);
 void workspaces_show_all(struct request *req);
+void workspaces_show(struct request *req);
+void workspaces_rename(struct request *req);
+void workspaces_delete(struct request *req);
+void policy_show(struct request *req);
+void policy_put(struct request *req);
+void policy_delete(struct request *req);
+void tool_settings_show(struct request *req);
+void tool_settings_change(struct request *req);
 
 void files_upload(struct request *req);
 void files_show_all(struct request *req);

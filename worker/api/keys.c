@@ -10,6 +10,7 @@
 #include "worker/api/admin_body.h"
 #include "worker/api/admin_write.h"
 #include "worker/api/change.h"
+#include "worker/api/declared.h"
 #include "worker/api/handlers.h"
 #include "worker/api/query.h"
 #include "worker/api/reading.h"
@@ -176,6 +177,8 @@ answer_delete(struct request *req, struct change *c)
 void
 keys_delete(struct request *req)
 {
+	if (declared_refuse(req, "key", req->path_id, "This API key"))
+		return;
 	struct key_change *kc = ARENA_NEW(req->arena, struct key_change);
 	if (kc == NULL) {
 		request_errorf(req, 500, "Internal server error");

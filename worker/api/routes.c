@@ -56,7 +56,16 @@ const struct route route_public[] = {
     R(DELETE, "/keys/{id}", ACCESS_MASTER, 0, keys_delete),
     R(POST, "/users", ACCESS_MASTER, 0, users_create),
     R(GET, "/users", ACCESS_MASTER, 0, users_show_all),
+    R(POST, "/workspaces", ACCESS_MASTER, 0, workspaces_create),
     R(GET, "/workspaces", ACCESS_MASTER, 0, workspaces_show_all),
+    R(GET, "/workspaces/{id}", ACCESS_MASTER, 0, workspaces_show),
+    R(PATCH, "/workspaces/{id}", ACCESS_MASTER, 0, workspaces_rename),
+    R(DELETE, "/workspaces/{id}", ACCESS_MASTER, 0, workspaces_delete),
+    R(GET, "/workspaces/{id}/code-execution-policy", ACCESS_MASTER, 0, policy_show),
+    R(PUT, "/workspaces/{id}/code-execution-policy", ACCESS_MASTER, 0, policy_put),
+    R(DELETE, "/workspaces/{id}/code-execution-policy", ACCESS_MASTER, 0, policy_delete),
+    R(GET, "/tool-settings", ACCESS_MASTER, 0, tool_settings_show),
+    R(PATCH, "/tool-settings", ACCESS_MASTER, 0, tool_settings_change),
     {HTTP_GET, NULL, ACCESS_OPEN, 0, NULL, NULL},
 };
 

@@ -1,7 +1,6 @@
-/* /users and /workspaces, the little that keys need, by the master key. */
+/* POST and GET /users, the little that keys need, by the master key. */
 #include "base/limits.h"
 #include "storage/sql/store_user.h"
-#include "storage/sql/store_workspace.h"
 #include "worker/api/admin_body.h"
 #include "worker/api/admin_write.h"
 #include "worker/api/change.h"
@@ -20,12 +19,6 @@ struct user_reading {
 	struct reading reading;
 	struct admin_query page;
 	struct store_user *users;
-	size_t count;
-};
-
-struct workspace_reading {
-	struct reading reading;
-	struct store_workspace *workspaces;
 	size_t count;
 };
 
@@ -135,49 +128,4 @@ users_show_all(struct request *req)
 	ur->reading.read = read_users;
 	ur->reading.answer = answer_users;
 	reading_start(req, &ur->reading);
-}
-
-static enum err_code
-read_workspaces(struct reading *r, struct db *db, struct arena *a, struct err *reterr)
-{
-	struct workspace_reading *wr = (struct workspace_reading *)r;
-	return store_workspace_list(db, a, &wr->workspaces, &wr->count, reterr);
-}
-
-static void
-answer_workspaces(struct request *req, struct reading *r)
-{
-	struct workspace_reading *wr = (struct workspace_reading *)r;
-	struct buf body = BUF_INIT(LIST_MAX_BYTES);
-	struct jw w;
-	jw_init(&w, &body);
-	jw_object(&w);
-	jw_key(&w, "data");
-	jw_array(&w);
-	for (size_t i = 0; i < wr->count; i++) {
-		const struct store_workspace *ws = &wr->workspaces[i];
-		jw_object(&w);
-		jw_kstr(&w, "id", ws->id);
-		jw_kstr(&w, "name", ws->name);
-		jw_kbool(&w, "is_default", str_eq(ws->id, STR(STORE_WORKSPACE_DEFAULT)));
-		admin_write_time(&w, "created_at", ws->created_at_s);
-		jw_end_object(&w);
-	}
-	jw_end_array(&w);
-	jw_end_object(&w);
-	request_reply_json(req, 200, &body);
-	buf_done(&body);
-}
-
-void
-workspaces_show_all(struct request *req)
-{
-	struct workspace_reading *wr = ARENA_NEW(req->arena, struct workspace_reading);
-	if (wr == NULL) {
-		request_errorf(req, 500, "Internal server error");
-		return;
-	}
-	wr->reading.read = read_workspaces;
-	wr->reading.answer = answer_workspaces;
-	reading_start(req, &wr->reading);
 }
