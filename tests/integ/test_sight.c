@@ -218,7 +218,9 @@ Test(sight, a_change_that_cannot_be_published_is_said_to_be_saved_and_not_in_for
 	expect(s, "GET", "/v1/models", next.s, 200);
 	root = ask(s, "GET", "/v1/keys", STR_NULL, s->master_key, 200);
 	cr_expect_str_eq(at(root, "0.key_name"), "next");
-	cr_expect_str_eq(at(root, "1.key_name"), "limbo");
+	/* The one before it may be of the same second as the test's own. */
+	cr_expect(strcmp(at(root, "1.key_name"), "limbo") == 0 ||
+		  strcmp(at(root, "2.key_name"), "limbo") == 0);
 	json_decref(root);
 	server_stop(&s);
 }
