@@ -197,6 +197,23 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 	return true;
 }
 
+/* As configured, else as this request reached us; empty when it did not say. */
+static struct str
+public_base_url(const struct request *req)
+{
+	struct snapshot *snap = req->env->policy;
+	const struct http_head *head = http_head(req->x);
+	struct str url = snapshot_str(snap, snapshot_policy(snap)->settings.public_base_url);
+	while (str_ends(url, STR("/")))
+		url = str_sub(url, 0, url.len - 1);
+	if (url.len > 0)
+		return arena_str(req->arena, url);
+	if (head->host.len == 0)
+		return STR("");
+	return arena_printf(
+	    req->arena, "http%s://%.*s", head->is_tls ? "s" : "", STR_FMT(head->host));
+}
+
 static struct store_response_scope
 scope_of(const struct request *req)
 {
@@ -247,6 +264,7 @@ start_turn(struct completion *c)
 	plan->conv = c->conv;
 	plan->body_bytes = c->body.len;
 	plan->target = c->target;
+	plan->public_base_url = public_base_url(req);
 	plan->user_id = req->caller.user_id;
 	plan->workspace_id = req->caller.workspace_id;
 	plan->file_workspace = req->caller.is_master ? STR_NULL : req->caller.workspace_id;

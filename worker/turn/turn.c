@@ -248,6 +248,7 @@ make_reply(struct turn *t)
 	    .created_s = clock_wall_s(),
 	    .native_code = t->plan.decision.native_blocks,
 	    .request = t->plan.conv,
+	    .public_base_url = t->plan.public_base_url,
 	};
 	t->reply = t->client->reply_new(t->req->arena, &opt, &t->out);
 }

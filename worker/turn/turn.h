@@ -50,6 +50,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
 	struct str user_id, workspace_id; /* whose files */
 	struct str file_workspace;        /* scope of references; STR_NULL: all of the user's */
+	struct str public_base_url;       /* for links to files; without a slash at the end */
 	struct keep_plan keep;
 };
 
