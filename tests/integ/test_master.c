@@ -276,18 +276,11 @@ must_run_code(struct server *s, const char *when, bool is_whole)
 
 Test(master, a_killed_spawner_comes_back_and_changed_settings_start_a_new_one)
 {
-	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
-	const char *must = getenv("OTARI_TEST_REQUIRE");
+	struct server *s = start_with_sandbox();
 	pid_t pids[16];
 	char out[4096];
 	long log_at;
 
-	if (!wait_sandbox(s, "ready")) {
-		cr_assert(must == NULL || strstr(must, "sandbox") == NULL, "no sandbox here");
-		server_expect(s, "sandbox");
-		server_stop(&s);
-		cr_skip_test("SKIPPED sandbox");
-	}
 	must_run_code(s, "at first", true);
 	server_expect(s, "child ended");
 	server_expect(s, "the sandbox spawner is gone");

@@ -19,7 +19,7 @@ Test(streams, a_thousand_that_declare_the_tool_and_never_call_it_lease_nothing)
 	enum { N = 1000 };
 	static int fds[N];
 	raise_fd_limit();
-	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
+	struct server *s = start_with_sandbox();
 	long before = server_rss_kib(s, "worker");
 	for (int i = 0; i < N; i++)
 		fds[i] = stream_open(s, "/v1/messages", BODY("fake:stall"));
