@@ -97,9 +97,12 @@ log_level: notice
 ${user:+user: $user}
 providers:
   fake: {provider_type: openai, wire: chat, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
+  claude: {provider_type: anthropic, wire: messages, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
+  answers: {provider_type: openai, wire: responses, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
 CONF
 "$out/otari" -f -c "$dir/otari.conf" >"$dir/otari.log" 2>&1 &
-pids+=($!)
+otari_pid=$!
+pids+=($otari_pid)
 otari_port=$(until_text "$dir/otari.log" '"listening".*"port":([0-9]+)') || exit 1
 otari=http://127.0.0.1:$otari_port
 key=$(curl -s -H 'Otari-Key: master-key-of-a-bench' -H 'Content-Type: application/json' -d '{}' "$otari/api/v1/keys" |
@@ -127,6 +130,49 @@ messages() { # MODEL STREAM TOOLS PROMPT
 	printf '{"model":"%s","max_tokens":100,"stream":%s,%s"messages":[{"role":"user","content":"%s"}]}' "$@"
 }
 
+workers_pids() { pgrep -P "$otari_pid" -f 'otari: worker'; }
+cpu_ms() { # of all workers: user and system
+	local p sum=0
+	for p in $(workers_pids); do
+		sum=$((sum + $(awk '{ print $14 + $15 }' "/proc/$p/stat")))
+	done
+	echo $((sum * 1000 / $(getconf CLK_TCK)))
+}
+rss_kib() {
+	local p sum=0
+	for p in $(workers_pids); do sum=$((sum + $(awk '/^VmRSS/ { print $2 }' "/proc/$p/status"))); done
+	echo $sum
+}
+declare -A paths=([chat]=/v1/chat/completions [messages]=/v1/messages [responses]=/v1/responses)
+declare -A providers=([chat]=fake [messages]=claude [responses]=answers)
+pair() { # CLIENT PROVIDER FORM: requests/s, and CPU time of the gateway for a thousand of them
+	local body cpu name=pair-$1-$2-$3
+	case $1 in
+	chat) body=$(chat "${providers[$2]}:bench" "$3") ;;
+	messages) body=$(messages "${providers[$2]}:bench" "$3" "" "How are you?") ;;
+	responses) body=$(printf '{"model":"%s","stream":%s,"store":false,"input":"How are you?"}' "${providers[$2]}:bench" "$3") ;;
+	esac
+	cpu=$(cpu_ms)
+	shoot "$name" "$otari" "${paths[$1]}" "$body" "$connections" "$seconds"
+	cpu=$(($(cpu_ms) - cpu))
+	awk -v n="$name" -v c=$cpu -v s="$seconds" '$1 == n { r = $2 } END { print n "-cpu", c / (r * s / 1000), 0, 0 }' "$dir/figures" >>"$dir/figures"
+}
+streams() { # how much a thousand open streams hold
+	local i fd fds=() before body
+	ulimit -n "$(ulimit -Hn)"
+	body=$(messages fake:stall true "$tool" hello)
+	before=$(rss_kib)
+	for i in $(seq 1000); do
+		exec {fd}<>"/dev/tcp/127.0.0.1/$otari_port" || return
+		printf 'POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s' \
+			"$key" ${#body} "$body" >&"$fd"
+		fds+=("$fd")
+	done
+	sleep 3
+	awk -v a="$before" -v b="$(rss_kib)" 'BEGIN { printf "%.1f\n", (b - a) / 1000 }' >"$dir/streams"
+	for fd in "${fds[@]}"; do exec {fd}>&-; done
+}
+
 direct=http://127.0.0.1:$fake_port nginx=http://127.0.0.1:$nginx_port c=/v1/chat/completions
 tool='"tools":[{"type":"code_execution_20250825","name":"code_execution"}],'
 sandbox=$(curl -s "$otari/health" | sed -n 's/.*"sandbox":"\([a-z]*\)".*/\1/p')
@@ -142,7 +188,12 @@ for round in $(seq "$rounds"); do
 			shoot "direct-$form-$load" "$direct" $c "$(chat bench $form)" "$load" "$seconds"
 			shoot "nginx-$form-$load" "$nginx" $c "$(chat bench $form)" "$load" "$seconds"
 			shoot "otari-$form-$load" "$otari" $c "$(chat fake:bench $form)" "$load" "$seconds"
-			shoot "translated-$form-$load" "$otari" /v1/messages "$(messages fake:bench $form "" "How are you?")" "$load" "$seconds"
+		done
+	done
+	for client in chat messages responses; do
+		for provider in chat messages responses; do
+			pair $client $provider false
+			pair $client $provider true
 		done
 	done
 	if [ "$sandbox" = ready ]; then
@@ -154,6 +205,7 @@ for round in $(seq "$rounds"); do
 	fi
 done
 
+streams
 if [ "$sandbox" = ready ]; then
 	PROBES=measure "$out/probes" 2>/dev/null | sed -n -E \
 		's/^measured +(.*[^ ]) +p50 +([0-9.]+) ms +p90 +([0-9.]+) .*n=([0-9]+)$/| \1 | \2 | \3 | \4 |/p' >"$dir/sessions"
@@ -179,14 +231,18 @@ report() {
 		done
 	done
 	echo
-	echo "| Messages → Chat | requests/s at $connections connections | of the fast path | p50 at 1 connection, µs |"
-	echo "| --- | --- | --- | --- |"
-	for form in false true; do
-		word=whole
-		[ $form = false ] || word=streamed
-		awk -v w=$word -v t="$(median translated-$form-"$connections" 2)" -v o="$(median otari-$form-"$connections" 2)" -v l="$(median translated-$form-1 3)" \
-			'BEGIN { printf "| %s | %d | %.2f | %d |\n", w, t, t / o, l }'
+	echo "| client → provider | whole, requests/s | streamed, requests/s | whole, CPU ms per 1,000 | streamed, CPU ms per 1,000 |"
+	echo "| --- | --- | --- | --- | --- |"
+	local client provider
+	for client in chat messages responses; do
+		for provider in chat messages responses; do
+			awk -v n="$client → $provider" -v a="$(median pair-$client-$provider-false 2)" -v b="$(median pair-$client-$provider-true 2)" \
+				-v c="$(median pair-$client-$provider-false-cpu 2)" -v d="$(median pair-$client-$provider-true-cpu 2)" \
+				'BEGIN { printf "| %s | %d | %d | %d | %d |\n", n, a, b, c, d }'
+		done
 	done
+	echo
+	echo "Memory of the workers for one of a thousand open streams: $(cat "$dir/streams" 2>/dev/null) KiB."
 	echo
 	if [ "$sandbox" != ready ]; then
 		echo "Sandbox: $sandbox, not measured."
