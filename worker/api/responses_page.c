@@ -70,7 +70,7 @@ enum err_code
 responses_page_write(struct arena *a, struct str input_json, const struct responses_page_query *q,
     struct buf *out, struct err *reterr)
 {
-	struct items items;
+	struct items items = {0};
 	size_t from = 0;
 	struct jw w;
 	enum err_code rc = read_items(a, input_json, &items, reterr);
