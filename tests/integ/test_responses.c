@@ -295,6 +295,41 @@ Test(responses, what_is_incomplete_is_kept_and_what_failed_is_not)
 	server_stop(&s);
 }
 
+Test(responses, are_delivered_also_when_they_cannot_be_kept)
+{
+	struct server *s = server_start(NULL);
+
+	server_expect(s, "a response could not be kept");
+	(void)server_sql(s, "DROP TABLE response_items");
+	for (int stream = 0; stream < 2; stream++) {
+		json_t *one = create(s, NULL,
+		    json_pack(
+			"{s:s, s:s, s:b}", "model", "fake:text", "input", "x", "stream", stream));
+		cr_expect_str_eq(at(one, "status"), "completed");
+		json_decref(get(s, NULL, 404, at(one, "id"), ""));
+		json_decref(one);
+	}
+	cr_expect(server_wait_log(s, "a response could not be kept", NULL));
+	server_stop(&s);
+}
+
+/* At whatever byte the client hangs up, nothing is left behind and nobody trips. */
+Test(responses, clients_may_go_away_at_any_time)
+{
+	struct server *s = server_start(NULL);
+	struct reply r;
+
+	for (size_t stop = 1; stop < 6000; stop += 230) {
+		server_ask(s, "POST", "/v1/responses",
+		    STR("{\"model\":\"fake:text\",\"input\":\"a few words to "
+			"say\",\"stream\":true}"),
+		    &(struct ask_opts){.stop_after = stop}, &r);
+		reply_done(&r);
+	}
+	json_decref(create(s, NULL, json_pack("{s:s, s:s}", "model", "fake:text", "input", "x")));
+	server_stop(&s);
+}
+
 Test(responses, expire_and_are_swept)
 {
 	struct server *s =

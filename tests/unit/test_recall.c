@@ -188,7 +188,9 @@ Test(recall, refuses_what_cannot_be_meant, .init = set_up, .fini = tear_down)
 	     "\"rs_1\"}]}",
 		&previous, NULL, ERR_INPUT},
 	    {"{\"input\":[7,null,\"x\",[],{}]}", NULL, NULL, ERR_OK}, /* the reader's to refuse */
-	    {"{\"input\":{}}", NULL, NULL, ERR_OK},
+	    {"{\"input\":[{\"id\":\"x\",\"call_id\":\"c\"}]}", NULL, NULL, ERR_OK},
+	    {"{\"input\":{}}", NULL, NULL, ERR_INPUT},
+	    {"{\"previous_response_id\":\"resp_1\",\"input\":7}", &previous, NULL, ERR_INPUT},
 	    {"{}", NULL, NULL, ERR_OK},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

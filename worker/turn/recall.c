@@ -36,7 +36,7 @@ is_reference(struct jval item)
 		return false;
 	if (jv_present(type))
 		return jv_str_is(type, "item_reference");
-	return !jv_present(jv_get(item, "role")) && !jv_present(jv_get(item, "content"));
+	return jv_count(item) == (jv_is(type, JT_NULL) ? 2u : 1u);
 }
 
 static size_t
@@ -320,6 +320,8 @@ add_input(struct builder *b, struct jval input, struct err *reterr)
 {
 	struct jiter it = {0};
 	enum err_code rc = ERR_OK;
+	if (jv_present(input) && !jv_is(input, JT_STRING) && !jv_is(input, JT_ARRAY))
+		return err_set(reterr, ERR_INPUT, "input: must be a string or an array of items");
 	b->item_room = jv_is(input, JT_ARRAY) ? jv_count(input) : 1;
 	if (b->item_room > STORE_RESPONSE_ITEMS_MAX)
 		b->item_room = STORE_RESPONSE_ITEMS_MAX;
