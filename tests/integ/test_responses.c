@@ -60,6 +60,18 @@ get(struct server *s, const char *key, long status, const char *id, const char *
 	return root;
 }
 
+static const json_t *
+find_item(const json_t *response, const char *type)
+{
+	size_t i;
+	const json_t *item;
+
+	json_array_foreach(json_object_get(response, "output"), i, item)
+		if (strcmp(at(item, "type"), type) == 0)
+			return item;
+	return NULL;
+}
+
 /* What reached the provider last, as text. */
 static json_t *
 last_body(struct server *s)
@@ -295,6 +307,46 @@ Test(responses, what_is_incomplete_is_kept_and_what_failed_is_not)
 	server_stop(&s);
 }
 
+/* Reasoning goes back to whom it came from, as it came, and to nobody else. */
+Test(responses, reasoning_returns_to_its_maker_alone)
+{
+	static const struct {
+		const char *first, *second, *has;
+	} rows[] = {
+	    {"claude:reasoning", "claude:reasoning", "\"signature\""},
+	    {"answers:reasoning", "answers:reasoning", "\"reasoning\""},
+	    {"claude:reasoning", "answers:text", NULL},
+	    {"answers:reasoning", "claude:text", NULL},
+	    {"fake:reasoning", "answers:text", NULL},
+	};
+	struct server *s = server_start(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *first = create(s, NULL,
+		    json_pack("{s:s, s:s, s:{s:s, s:s}}", "model", rows[i].first, "input", "think",
+			"reasoning", "effort", "low", "summary", "auto"));
+		cr_expect(find_item(first, "reasoning") != NULL, "%s", rows[i].first);
+		json_decref(create(s, NULL,
+		    json_pack("{s:s, s:s, s:s, s:{s:s}}", "model", rows[i].second, "input", "on",
+			"previous_response_id", at(first, "id"), "reasoning", "effort", "low")));
+		json_t *body = last_body(s);
+		const json_t *turns = json_object_get(body, "input");
+		if (turns == NULL)
+			turns = json_object_get(body, "messages");
+		must_hold(turns, "You said: think");
+		must_not_hold(turns, "otari_");
+		if (rows[i].has != NULL) {
+			must_hold(turns, rows[i].has);
+		} else {
+			must_not_hold(turns, "\"reasoning\"");
+			must_not_hold(turns, "\"thinking\"");
+		}
+		json_decref(body);
+		json_decref(first);
+	}
+	server_stop(&s);
+}
+
 Test(responses, are_delivered_also_when_they_cannot_be_kept)
 {
 	struct server *s = server_start(NULL);
@@ -340,18 +392,6 @@ Test(responses, expire_and_are_swept)
 	cr_expect(server_sql(s, "SELECT count(*) FROM response_items") >= 2);
 	json_decref(one);
 	server_stop(&s);
-}
-
-static const json_t *
-find_item(const json_t *response, const char *type)
-{
-	size_t i;
-	const json_t *item;
-
-	json_array_foreach(json_object_get(response, "output"), i, item)
-		if (strcmp(at(item, "type"), type) == 0)
-			return item;
-	return NULL;
 }
 
 static void
