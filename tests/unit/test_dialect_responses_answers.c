@@ -271,3 +271,56 @@ Test(dialect_responses_answers, cited_pages_reach_chat, .timeout = 10)
 			arena_free(&a);
 		}
 }
+
+struct seen {
+	struct buf text;
+};
+
+static bool
+on_seen(void *arg, const struct turn_event *ev)
+{
+	struct seen *s = arg;
+	if (ev->type == TURN_BLOCK_DELTA && ev->field == DELTA_TEXT)
+		buf_add(&s->text, ev->text);
+	return true;
+}
+
+/* What is not held back for the order's sake is passed on at once. */
+Test(dialect_responses_answers, pieces_are_passed_on_as_they_come, .timeout = 10)
+{
+	static const struct {
+		const char *line, *text;
+	} steps[] = {
+	    {CREATED, ""},
+	    {ADDED("0", "{\"id\":\"rs_1\",\"type\":\"reasoning\",\"summary\":[]}"), ""},
+	    {"{\"type\":\"response.reasoning_summary_text.delta\",\"item_id\":\"rs_1\","
+	     "\"output_index\":0,\"summary_index\":0,\"delta\":\"a\"}\n",
+		"a"},
+	    {CLOSED("0", "{\"id\":\"rs_1\",\"type\":\"reasoning\",\"summary\":[]}"), "a"},
+	    {ADDED("1", MSG("msg_1", "")), "a"},
+	    {SAY("1", "b"), "ab"},
+	    {SAY("1", "c"), "abc"},
+	    {CLOSED("1", MSG("msg_1", TEXT("bc"))), "abc"},
+	    {ADDED("2", FC("fc_2", "c2", "f", "")), "abc"},
+	    {ADDED("3", FC("fc_3", "c3", "f", "")), "abc"},
+	    {ARGS("2", "fc_2", "["), "abc["},
+	    {ARGS("3", "fc_3", "{"), "abc["},
+	    {ARGS("2", "fc_2", "]"), "abc[]"},
+	    {CLOSED("2", FC("fc_2", "c2", "f", "[]")), "abc[]{"},
+	    {ARGS("3", "fc_3", "}"), "abc[]{}"},
+	};
+	struct arena *a = arena_new(16u << 20);
+	struct seen s = {.text = BUF_INIT(1024)};
+	struct events *e = dialect_responses.events_new(a, on_seen, &s);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		struct str line = str_trim(str_c(steps[i].line));
+		cr_assert_eq(dialect_responses.events_sse(e, STR(""), line, NULL), ERR_OK);
+		cr_expect(str_eq(buf_str(&s.text), str_c(steps[i].text)), "step %zu: %.*s", i,
+		    STR_FMT(buf_str(&s.text)));
+	}
+	cr_expect_eq(dialect_responses.events_sse(NULL, STR(""), STR("{}"), NULL), ERR_NOMEM);
+	cr_expect_eq(dialect_responses.events_whole(NULL, STR("{}"), NULL), ERR_NOMEM);
+	cr_expect_eq(dialect_responses.events_end(NULL, NULL), ERR_NOMEM);
+	buf_done(&s.text);
+	arena_free(&a);
+}
