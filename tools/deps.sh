@@ -11,18 +11,20 @@ set -eu
 BUILD='gcc libc6-dev make pkg-config binutils libevent-dev libcurl4-openssl-dev libjansson-dev
   libmariadb-dev libsqlite3-dev libyaml-dev libssl-dev libseccomp-dev zlib1g-dev'
 RUN='python3 curl ca-certificates'
-TEST='libcriterion-dev clang libclang-rt-14-dev llvm clang-format mariadb-server curl sqlite3 procps
-  python3 git nodejs npm'
+# Of MariaDB the programs alone: the tests start servers of their own, and none is set up to run here.
+TEST='libcriterion-dev clang libclang-rt-14-dev llvm clang-format mariadb-server-core mariadb-client-core
+  openssl curl sqlite3 procps python3 git nodejs npm'
 BENCH='nginx-light wrk'
 
 # The command that a package is wanted for: where it exists, whoever installed it, nothing is missing.
 command_of() {
 	case $1 in
-	gcc | make | clang | clang-format | curl | sqlite3 | python3 | git | wrk | npm | pkg-config) echo "$1" ;;
+	gcc | make | clang | clang-format | curl | openssl | sqlite3 | python3 | git | wrk | npm | pkg-config) echo "$1" ;;
 	nginx-light) echo nginx ;;
 	nodejs) echo node ;;
 	llvm) echo llvm-symbolizer ;;
-	mariadb-server) echo mariadbd ;;
+	mariadb-server-core) echo mariadbd ;;
+	mariadb-client-core) echo my_print_defaults ;;
 	procps) echo pgrep ;;
 	binutils) echo ar ;;
 	esac
