@@ -16,6 +16,7 @@
  *   mute          nothing at all
  *   cut           half of a text, then the connection closes
  *   endless       text without an end
+ *   flood         the same in large pieces, faster than anybody wants it
  *   error-event   half of a text, then the stream's error event
  *   err-STATUS    that HTTP error, 429 and 529 with Retry-After: 7
  *   bench         a fixed answer, made once: for measuring what is in front of this
@@ -233,6 +234,8 @@ write_answer(struct pace *p, struct answer *a, const struct ask *q, bool include
 	}
 }
 
+static char flood[256 * 1024];
+
 static void
 send_answer(struct ask *q)
 {
@@ -242,6 +245,7 @@ send_answer(struct ask *q)
 	struct pace *p;
 
 	(void)numbered(q, "slow-", &delay_ms);
+	memset(flood, 'a', sizeof(flood));
 	p = pace_new(q->req, (unsigned)delay_ms);
 	answer_init(&a, id_prefixes[q->wire], str_c(q->model));
 	make_answer(&a, q);
@@ -250,9 +254,11 @@ send_answer(struct ask *q)
 		end = PACE_STALL;
 	else if (is(q, "cut"))
 		end = PACE_CUT;
-	else if (is(q, "endless"))
+	else if (is(q, "endless") || is(q, "flood"))
 		end = PACE_REPEAT;
-	if (end != PACE_END || is(q, "error-event"))
+	if (is(q, "flood"))
+		pace_add(p, str_n(flood, sizeof(flood)));
+	if ((end != PACE_END && !is(q, "flood")) || is(q, "error-event"))
 		pace_halve(p);
 	if (is(q, "error-event"))
 		add_json(p, error_json(q->wire, 529, "overloaded in the middle"), q->stream);

@@ -178,6 +178,24 @@ Test(forward, a_client_that_hangs_up_ends_the_providers_stream)
 	server_stop(&s);
 }
 
+Test(forward, a_whole_answer_without_an_end_is_refused)
+{
+	static const char *const paths[] = {"/v1/chat/completions", "/v1/messages"};
+	struct server *s = server_start(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		struct reply r;
+		server_ask(s, "POST", paths[i],
+		    STR("{\"model\":\"fake:flood\",\"max_tokens\":9,\"messages\":[{\"role\":"
+			"\"user\",\"content\":\"hi\"}]}"),
+		    NULL, &r);
+		cr_expect_eq(r.status, 502, "%ld %s", r.status, r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "too large") != NULL, "%s", r.body.ptr);
+		reply_done(&r);
+	}
+	server_stop(&s);
+}
+
 Test(forward, a_provider_that_breaks_off_is_seen_by_the_client)
 {
 	struct server *s = server_start(NULL);

@@ -54,7 +54,9 @@ pace_add(struct pace *p, struct str piece)
 {
 	if (piece.len == 0)
 		return;
-	p->pieces = mem_grow(p->pieces, p->count + 1, sizeof(p->pieces[0]));
+	if ((p->count & (p->count - 1)) == 0) /* full at every power of two */
+		p->pieces =
+		    mem_grow(p->pieces, p->count > 0 ? p->count * 2 : 1, sizeof(p->pieces[0]));
 	p->pieces[p->count++] = str_n(mem_strndup(piece.ptr, piece.len), piece.len);
 }
 

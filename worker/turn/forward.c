@@ -126,6 +126,26 @@ end_with_error(struct forward *f, int status, struct str message)
 	http_reply_end(f->req->x);
 }
 
+static void
+answer_whole(struct forward *f)
+{
+	struct str wrong = STR("");
+	if (f->whole.overflowed)
+		wrong = STR("the provider's answer is too large");
+	else if (!tap_whole(&f->tap, buf_str(&f->whole), &f->out))
+		wrong = STR("the provider's answer is no JSON object");
+	if (wrong.len > 0) {
+		f->req->cause = wrong;
+		board_count(f->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+		settle(f, 502, wrong);
+		request_error(f->req, 502, NULL, wrong);
+		return;
+	}
+	settle(f, 200, STR(""));
+	f->req->status = 200;
+	http_reply(f->req->x, 200, "application/json", buf_str(&f->out));
+}
+
 static bool
 on_data(void *arg, struct str bytes)
 {
@@ -133,6 +153,10 @@ on_data(void *arg, struct str bytes)
 	struct err err;
 	if (!f->is_stream) {
 		buf_add(&f->whole, bytes);
+		if (f->whole.overflowed) { /* there may be no end to it */
+			upstream_cancel(&f->call);
+			answer_whole(f);
+		}
 		return true;
 	}
 	if (f->tap.has_end) /* nothing may follow */
@@ -152,26 +176,6 @@ on_data(void *arg, struct str bytes)
 		last_event(f);
 	flush(f);
 	return true;
-}
-
-static void
-answer_whole(struct forward *f)
-{
-	struct str wrong = STR("");
-	if (f->whole.overflowed)
-		wrong = STR("the provider's answer is too large");
-	else if (!tap_whole(&f->tap, buf_str(&f->whole), &f->out))
-		wrong = STR("the provider's answer is no JSON object");
-	if (wrong.len > 0) {
-		f->req->cause = wrong;
-		board_count(f->req->env->slot, BC_UPSTREAM_ERRORS, 1);
-		settle(f, 502, wrong);
-		request_error(f->req, 502, NULL, wrong);
-		return;
-	}
-	settle(f, 200, STR(""));
-	f->req->status = 200;
-	http_reply(f->req->x, 200, "application/json", buf_str(&f->out));
 }
 
 static void

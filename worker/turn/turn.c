@@ -109,6 +109,8 @@ on_data(void *arg, struct str bytes)
 	struct turn *t = arg;
 	if (!t->is_sse) {
 		buf_add(&t->whole, bytes);
+		if (t->whole.overflowed) /* there may be no end to it */
+			turn_fail(t, 502, NULL, STR("the provider's answer is too large"));
 		return true;
 	}
 	if (!http_can_write(t->req->x)) {
@@ -149,9 +151,7 @@ on_done(void *arg, const struct failure *failure)
 		return;
 	}
 	enum err_code rc = ERR_OK;
-	if (t->whole.overflowed)
-		rc = err_set(&err, ERR_TOOLARGE, "the provider's answer is too large");
-	else if (!t->is_sse)
+	if (!t->is_sse)
 		rc = t->provider->events_whole(t->events, buf_str(&t->whole), &err);
 	else if (!t->round_ended)
 		rc = t->provider->events_end(t->events, &err);
