@@ -48,6 +48,9 @@ Test(turn_text, output_becomes_bounded_text)
 	cr_assert(str_eq(buf_str(&b), STR("a\xef\xbf\xbd"
 					  "b\xef\xbf\xbd")));
 	buf_clear(&b);
+	result_clean(STR("\x1b[31mred\x1b[0m\xff\x01\x1b]0;title\a.\x1b(B\tok\r\n\x1b["), 0, &b);
+	cr_assert(str_eq(buf_str(&b), STR("red\xef\xbf\xbd\xef\xbf\xbd.\tok\r\n")), "%s", b.ptr);
+	buf_clear(&b);
 	result_clean(STR("abc"), 900, &b);
 	cr_assert_neq(str_find(buf_str(&b), STR("900 bytes were written")), SIZE_MAX);
 	buf_clear(&b);

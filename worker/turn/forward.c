@@ -79,6 +79,7 @@ on_accept(void *arg, struct upstream_call *c)
 	if (!f->is_stream)
 		return;
 	http_reply_header(f->req->x, "Cache-Control", STR("no-cache"));
+	http_reply_header(f->req->x, "X-Accel-Buffering", STR("no")); /* for proxies in front */
 	http_reply_begin(f->req->x, 200, "text/event-stream", -1);
 	f->req->status = 200;
 }

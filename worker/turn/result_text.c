@@ -60,20 +60,63 @@ result_text_write(const struct result_text *r, struct buf *out)
 		buf_add(out, STR("(no output)"));
 }
 
+/* Length of the terminal's escape sequence that s starts with (ECMA-48 CSI and OSC, two-character
+ * escapes). */
+static size_t
+escape_length(struct str s)
+{
+	size_t i = 1;
+	if (s.len < 2)
+		return s.len;
+	if (s.ptr[1] == '[') {
+		for (i = 2; i < s.len && !(s.ptr[i] >= '@' && s.ptr[i] <= '~'); i++)
+			;
+	} else if (s.ptr[1] == ']') {
+		for (i = 2; i < s.len && s.ptr[i] != '\a' && s.ptr[i] != '\x1b'; i++)
+			;
+		if (i + 1 < s.len && s.ptr[i] == '\x1b')
+			i++;
+	} else {
+		while (i < s.len && s.ptr[i] >= ' ' && s.ptr[i] <= '/')
+			i++;
+	}
+	return i < s.len ? i + 1 : s.len;
+}
+
+static bool
+is_plain(char c)
+{
+	return (unsigned char)c >= 0x20 || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* Colour codes go; other control characters, which strict services refuse, become U+FFFD. */
+static void
+add_plain(struct str s, struct buf *out)
+{
+	while (s.len > 0) {
+		size_t n = 0;
+		while (n < s.len && is_plain(s.ptr[n]))
+			n++;
+		buf_add(out, str_sub(s, 0, n));
+		s = str_from(s, n);
+		if (s.len == 0)
+			break;
+		if (s.ptr[0] == '\x1b') {
+			s = str_from(s, escape_length(s));
+		} else {
+			buf_add(out, STR("\xef\xbf\xbd"));
+			s = str_from(s, 1);
+		}
+	}
+}
+
 void
 result_clean(struct str bytes, uint64_t total, struct buf *out)
 {
 	struct buf valid = BUF_INIT((size_t)3 * bytes.len + 8);
 	utf8_mend(bytes, &valid);
 	struct str kept = utf8_cut(buf_str(&valid), RESULT_STREAM_MAX_BYTES);
-	for (struct str rest = kept; rest.len > 0;) {
-		size_t nul = str_chr(rest, '\0');
-		buf_add(out, str_sub(rest, 0, nul));
-		if (nul == SIZE_MAX)
-			break;
-		buf_add(out, STR("\xef\xbf\xbd"));
-		rest = str_from(rest, nul + 1);
-	}
+	add_plain(kept, out);
 	if (kept.len < valid.len || total > bytes.len)
 		buf_printf(out, "\n[output cut: %llu bytes were written, the first %zu are shown]",
 		    (unsigned long long)total, kept.len);

@@ -1,6 +1,7 @@
 /* result_text.h - what the model reads of an execution
  *
- * Process: worker. Pure. Bounded, valid UTF-8, no NUL; a cut stream says its original size.
+ * Process: worker. Pure. Bounded, valid UTF-8, no control character; a cut stream says its original
+ * size.
  */
 #ifndef OTARI_WORKER_TURN_RESULT_TEXT_H
 #define OTARI_WORKER_TURN_RESULT_TEXT_H
@@ -32,8 +33,8 @@ struct result_text {
 void result_text_write(const struct result_text *r, struct buf *out);
 /* The call failed, the code returned non-zero, or there is stderr and no stdout. */
 bool result_is_error(const struct result_text *r);
-/* Valid UTF-8 without NUL, cut on a character at RESULT_STREAM_MAX_BYTES; total is what the code
- * wrote. */
+/* Valid UTF-8 without terminal escapes and control characters, cut on a character at
+ * RESULT_STREAM_MAX_BYTES; total is what the code wrote. */
 void result_clean(struct str bytes, uint64_t total, struct buf *out);
 
 #endif

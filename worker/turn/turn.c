@@ -41,6 +41,8 @@ turn_flush(struct turn *t)
 		t->has_begun = true;
 		t->req->status = 200;
 		http_reply_header(t->req->x, "Cache-Control", STR("no-cache"));
+		http_reply_header(
+		    t->req->x, "X-Accel-Buffering", STR("no")); /* for proxies in front */
 		http_reply_begin(t->req->x, 200, "text/event-stream", -1);
 	}
 	t->wrote_since_tick = true;
