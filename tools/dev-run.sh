@@ -5,6 +5,7 @@
 #
 # RUN_CONF=FILE    serves with that file, as it is, instead of one that is made here
 # OTARI_PORT=8000  where to listen, on loopback; OTARI_HOST=0.0.0.0 to be reached from elsewhere
+# RUN_STATE=FOLDER keeps the state there
 #
 # As root the state is in /var/lib/otari-dev and the server's processes run as user otari; as a plain
 # user it is in ./run. With no provider's key in the environment the demo model answers.
@@ -13,10 +14,13 @@ cd "$(dirname "$0")/.." || exit 1
 . tools/test/lib.sh
 flavour=${1:-release}
 out=$PWD/build/$flavour
-make_ BUILD="$flavour" all || exit 1
-
 host=${OTARI_HOST:-127.0.0.1} port=${OTARI_PORT:-8000}
 base=http://127.0.0.1:$port
+if curl -s -o /dev/null --max-time 2 "$base/health"; then
+	die "something answers on port $port already; another port: OTARI_PORT=8010 make run"
+fi
+make_ BUILD="$flavour" all || exit 1
+
 if [ "$(id -u)" = 0 ]; then
 	user=otari
 	if ! getent passwd otari >/dev/null; then
@@ -27,6 +31,12 @@ if [ "$(id -u)" = 0 ]; then
 else
 	user=
 	state=${RUN_STATE:-$PWD/run}
+fi
+[[ $state == /* ]] || state=$PWD/$state
+# Before anything is written: a server that runs would read it at its next reload.
+pid=$(cat "$state/otari.pid" 2>/dev/null)
+if [ -n "$pid" ] && grep -q '^otari' "/proc/$pid/comm" 2>/dev/null; then
+	die "the server of $state runs already, as process $pid; one beside it: RUN_STATE=FOLDER OTARI_PORT=8010 make run"
 fi
 mkdir -p "$state" || exit 1
 [ -z "$user" ] || chown otari:otari "$state"
@@ -112,9 +122,6 @@ if [ -z "${RUN_CONF:-}" ]; then
 fi
 
 # --- serve -------------------------------------------------------------------------------------------
-if curl -s -o /dev/null --max-time 2 "$base/health"; then
-	die "something answers on port $port already; another port: OTARI_PORT=8001 make run"
-fi
 "$out/otari" -f -c "$conf" &
 otari_pid=$!
 up=
