@@ -105,20 +105,14 @@ other_key(struct server *s)
 }
 
 static void
-must_hold(const json_t *body, const char *text)
+look_for(const json_t *body, const char *text, bool must)
 {
 	char *dump = json_dumps(body, JSON_ENCODE_ANY);
-	cr_expect(strstr(dump, text) != NULL, "no %s in %s", text, dump);
+	cr_expect_eq(strstr(dump, text) != NULL, must, "%s in %s", text, dump);
 	free(dump);
 }
-
-static void
-must_not_hold(const json_t *body, const char *text)
-{
-	char *dump = json_dumps(body, JSON_ENCODE_ANY);
-	cr_expect(strstr(dump, text) == NULL, "%s in %s", text, dump);
-	free(dump);
-}
+#define must_hold(body, text)     look_for(body, text, true)
+#define must_not_hold(body, text) look_for(body, text, false)
 
 /* The life of an answer, behind one kind of provider. */
 static void
@@ -304,6 +298,38 @@ Test(responses, what_is_incomplete_is_kept_and_what_failed_is_not)
 	cr_expect(strstr(r.body.ptr, "event: error") != NULL);
 	reply_done(&r);
 	cr_expect_eq(server_sql(s, "SELECT count(*) FROM responses"), 1);
+	server_stop(&s);
+}
+
+/* The output alone comes with the second request; the provider must see the call before it. */
+Test(responses, a_call_that_is_remembered_stands_before_its_output)
+{
+	static const char *const models[] = {"fake:client", "claude:client", "answers:client"};
+	struct server *s = server_start(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+		const char *tools = "[{\"type\":\"function\",\"name\":\"get_time\",\"parameters\":{"
+				    "\"type\":\"object\",\"properties\":{}}}]";
+		json_t *first = create(s, NULL,
+		    json_pack("{s:s, s:s, s:o}", "model", models[i], "input", "what time is it?",
+			"tools", json_loads(tools, 0, NULL)));
+		const json_t *call = find_item(first, "function_call");
+		cr_assert(call != NULL, "%s", models[i]);
+		json_decref(create(s, NULL,
+		    json_pack("{s:s, s:s, s:[{s:s, s:s, s:s}], s:o}", "model", models[i],
+			"previous_response_id", at(first, "id"), "input", "type",
+			"function_call_output", "call_id", at(call, "call_id"), "output", "noon",
+			"tools", json_loads(tools, 0, NULL))));
+		json_t *body = last_body(s);
+		char *text = json_dumps(body, 0);
+		const char *asked = strstr(text, "what time"),
+			   *named = strstr(text, at(call, "call_id")),
+			   *answered = strstr(text, "\"noon\"");
+		cr_expect(asked != NULL && named > asked && answered > named, "%s", text);
+		free(text);
+		json_decref(body);
+		json_decref(first);
+	}
 	server_stop(&s);
 }
 
