@@ -405,6 +405,45 @@ Test(responses_in, a_response_that_ended_with_our_execution_is_continued, .timeo
 	arena_free(&a);
 }
 
+/* Files that the gateway holds: attach puts their bytes in the place of the id. */
+Test(responses_in, a_file_takes_the_place_of_its_id, .timeout = 10)
+{
+	static const char body[] =
+	    RI("{\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"see\","
+	       "\"new\":1},{\"type\":\"input_file\",\"file_id\":\"file-1\"}]},{\"type\":"
+	       "\"custom_tool_call\",\"call_id\":\"c1\",\"name\":\"c\",\"input\":\"\"},{"
+	       "\"type\":\"custom_tool_call_output\",\"call_id\":\"c1\",\"output\":[{\"type\":"
+	       "\"input_image\",\"file_id\":\"file-2\",\"detail\":\"low\"}]}");
+	struct arena *a = arena_new(16u << 20);
+	struct conversation *c = decode(a, WIRE_RESPONSES, body);
+	struct tool custom = {.kind = TOOL_FUNCTION,
+	    .type = STR("custom"),
+	    .name = STR("c"),
+	    .raw = STR("{\"type\":\"custom\",\"name\":\"c\"}"),
+	    .raw_wire = WIRE_RESPONSES};
+	struct part *file = c->messages->parts->next, *result = c->last->parts;
+	struct media bytes = {.source = MEDIA_BASE64,
+	    .data = STR("AA=="),
+	    .media_type = STR("image/png"),
+	    .filename = STR("a.png")};
+	c->tools = &custom;
+	cr_assert(file->media.source == MEDIA_FILE_ID && result->kind == PART_RESULT);
+	c->messages->raw = file->raw = result->raw = result->content->raw = STR_NULL;
+	file->media = result->content->media = bytes;
+	struct str s = encode(a, WIRE_RESPONSES, c, true);
+	cr_expect(
+	    str_find(s, STR("\"content\":[{\"type\":\"input_text\",\"text\":\"see\",\"new\":1},{"
+			    "\"type\":\"input_file\",\"filename\":\"a.png\",\"file_data\":"
+			    "\"data:image/png;base64,AA==\"}]")) != SIZE_MAX,
+	    "%s", s.ptr);
+	cr_expect(
+	    str_find(s, STR("{\"type\":\"custom_tool_call_output\",\"call_id\":\"c1\",\"output\":[{"
+			    "\"type\":\"input_image\",\"detail\":\"auto\",\"image_url\":"
+			    "\"data:image/png;base64,AA==\"}]}")) != SIZE_MAX,
+	    "%s", s.ptr);
+	arena_free(&a);
+}
+
 /* An answer of a Responses provider, as the next round sends it back. */
 Test(responses_in, a_collected_round_goes_back_as_items, .timeout = 10)
 {

@@ -185,6 +185,7 @@ Test(turn_text, without_a_sandbox_an_upload_is_shown_as_a_document)
 	struct arena *a = arena_new(1 << 16);
 	struct conversation c = {.arena = a};
 	struct part *up = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f1");
+	struct part *picture = add_part(&c, PART_DOCUMENT, MEDIA_FILE_ID, "f1");
 	struct attach_plan plan;
 	cr_assert_eq(attach_collect(&c, false, NULL, &plan, NULL), ERR_OK);
 	cr_assert(plan.first->for_model && !plan.first->for_sandbox);
@@ -195,6 +196,7 @@ Test(turn_text, without_a_sandbox_an_upload_is_shown_as_a_document)
 	attach_name(a, &plan);
 	attach_rewrite(&c, &plan);
 	cr_assert_eq(up->kind, PART_IMAGE);
+	cr_assert_eq(picture->kind, PART_IMAGE, "a file that is a picture");
 	cr_assert_eq(up->media.source, MEDIA_BASE64);
 	IS(up->media.data, "iVBO");
 	cr_assert_null(up->media.file_id.ptr);

@@ -64,6 +64,8 @@ read_file(struct conversation *c, struct jval v, struct part *p, struct err *ret
 		read_data_url(data, &p->media);
 		if (p->media.source == MEDIA_URL) /* plain base64: no data: in front */
 			p->media.source = MEDIA_BASE64;
+		if (str_starts_nocase(p->media.media_type, STR("image/")))
+			p->kind = PART_IMAGE; /* other wires want to be told */
 	} else if (p->media.file_id.len > 0) {
 		p->media.source = MEDIA_FILE_ID;
 	} else {

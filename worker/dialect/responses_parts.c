@@ -47,6 +47,8 @@ read_file(struct conversation *c, struct jval v, struct part *p, struct err *ret
 	if (data.len > 0) {
 		read_data_url(data, m);
 		m->source = MEDIA_BASE64; /* with or without data: in front */
+		if (str_starts_nocase(m->media_type, STR("image/")))
+			p->kind = PART_IMAGE; /* other wires want to be told */
 	} else if (m->file_id.len > 0) {
 		m->source = MEDIA_FILE_ID;
 	} else if (url.len > 0) {

@@ -160,9 +160,10 @@ rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
 		become_text(p, arena_printf(a, "[Attached file: %.*s]\n%.*s\n[End of file]",
 				   STR_FMT(t->name), STR_FMT(t->content)));
 	} else {
-		if (p->kind == PART_UPLOAD)
-			p->kind = str_starts_nocase(t->mime_type, STR("image/")) ? PART_IMAGE
-										 : PART_DOCUMENT;
+		/* OpenAI's clients also send pictures as files; others want to be told. */
+		bool image = str_starts_nocase(t->mime_type, STR("image/"));
+		if (p->kind == PART_UPLOAD || (p->kind == PART_DOCUMENT && image))
+			p->kind = image ? PART_IMAGE : PART_DOCUMENT;
 		p->raw = STR_NULL;
 		p->media.source = MEDIA_BASE64;
 		p->media.data = t->content;
