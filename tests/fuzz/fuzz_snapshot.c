@@ -36,6 +36,13 @@ read_policy(const struct snapshot *s)
 	}
 	for (uint32_t i = 0; i < p->workspaces.count; i++)
 		read_str(s, SNAP_AT(s, p->workspaces, struct snap_workspace, i)->name);
+	for (uint32_t i = 0; i < p->declared.count; i++) {
+		const struct snap_declared *d = SNAP_AT(s, p->declared, struct snap_declared, i);
+		struct str where = snapshot_declared(s, snapshot_str(s, d->what));
+		CHECK(where.ptr == snapshot_str(s, d->where).ptr);
+	}
+	for (uint32_t i = 0; i < p->session_images.count; i++)
+		read_str(s, SNAP_AT(s, p->session_images, struct snap_model, i)->id);
 }
 
 static void

@@ -52,6 +52,11 @@ make_policy(void)
 	root.workspaces = SNAP_TABLE(b, ws, 2);
 	struct snap_model models[] = {{snap_build_str(b, STR("openai:small"))}};
 	root.models = SNAP_TABLE(b, models, 1);
+	root.session_images = SNAP_TABLE(b, models, 1);
+	struct snap_declared declared[] = {
+	    {snap_build_str(b, STR("setting/tools_header")), snap_build_str(b, STR("x.conf:2"))},
+	    {snap_build_str(b, STR("policy/w1")), snap_build_str(b, STR("x.conf:9"))}};
+	root.declared = SNAP_TABLE(b, declared, 2);
 	root.default_provider = snap_build_str(b, STR("mistral"));
 	int fd = -1;
 	struct err e = {0};
@@ -109,6 +114,9 @@ Test(snapshot, policy_goes_round)
 	const struct snap_workspace *w = snapshot_workspace(s, STR("w1"));
 	cr_assert(w != NULL && w->executor == EXECUTOR_OTARI && w->tools_mask == 5);
 	cr_assert_null(snapshot_workspace(s, STR("w3")));
+	cr_assert(str_eq(snapshot_declared(s, STR("policy/w1")), STR("x.conf:9")));
+	cr_assert_null(snapshot_declared(s, STR("policy/w2")).ptr);
+	cr_assert(snapshot_has_image(s, STR("openai:small")) && !snapshot_has_image(s, STR("")));
 	snapshot_put(&s);
 	cr_assert_null(s);
 }
