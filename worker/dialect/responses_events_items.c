@@ -1,5 +1,4 @@
 /* Items of a Responses answer: announced, in pieces, closed (openai-wire §3.4, §4.2). */
-#include "base/json_write.h"
 #include "worker/dialect/responses_events.h"
 
 /* Members that the events or the writer's own words stand for. The item's id is kept where the
@@ -9,15 +8,21 @@ static const char *const known_reasoning[] = {
     "id", "type", "status", "summary", "content", "encrypted_content", NULL};
 static const char *const known_call[] = {
     "type", "status", "call_id", "name", "arguments", "input", NULL};
+static const char *const *const known[] = {
+    [ITEM_MESSAGE] = known_message,
+    [ITEM_REASONING] = known_reasoning,
+    [ITEM_CALL] = known_call,
+    [ITEM_CUSTOM] = known_call,
+};
 
 static struct str
-extra_of(struct responses_events *r, struct jval item, const char *const *known)
+extra_of(struct responses_events *r, struct jval item, const char *const *skipped)
 {
 	struct buf b = BUF_INIT(65536);
 	struct jiter it = {0};
 	while (jv_next(item, &it)) {
 		bool skip = jv_is(it.value, JT_NULL);
-		for (const char *const *k = known; *k != NULL && !skip; k++)
+		for (const char *const *k = skipped; *k != NULL && !skip; k++)
 			skip = jv_str_is(it.key, *k);
 		if (skip)
 			continue;
@@ -44,21 +49,8 @@ keep(struct responses_events *r, struct str *into, struct jval v)
 static void
 read_head(struct responses_events *r, struct responses_item *it, struct jval v)
 {
-	if (!it->announced)
-		switch (it->kind) {
-		case ITEM_MESSAGE:
-			it->extra_raw = extra_of(r, v, known_message);
-			break;
-		case ITEM_REASONING:
-			it->extra_raw = extra_of(r, v, known_reasoning);
-			break;
-		case ITEM_CALL:
-		case ITEM_CUSTOM:
-			it->extra_raw = extra_of(r, v, known_call);
-			break;
-		case ITEM_OPAQUE:
-			break;
-		}
+	if (!it->announced && it->kind != ITEM_OPAQUE)
+		it->extra_raw = extra_of(r, v, known[it->kind]);
 	it->announced = true;
 	keep(r, &it->id, jv_get(v, "id"));
 	keep(r, &it->call_id, jv_get(v, "call_id"));
