@@ -1,6 +1,7 @@
 /* What a workspace's policy and the tool settings do to the next request. Numbers are those of the
  * acceptance list.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -214,5 +215,64 @@ Test(policy, hints_reach_the_provider_in_their_order)
 	admin_must(s, "PATCH", "/v1/tool-settings",
 	    "{\"sandbox_purpose_hint\":null,\"tools_header\":\" \"}", 200);
 	expect_hint(s, DATED, "", "exact computation", "You have these tools:");
+	server_stop(&s);
+}
+
+/* A new workspace and a key of it. */
+static struct text
+make_workspace(struct server *s, const char *name, struct text *ret_key)
+{
+	struct text body, id;
+
+	(void)snprintf(body.s, sizeof(body.s), "{\"name\":\"%s\"}", name);
+	id = admin_kept(admin(s, "POST", "/v1/workspaces", body.s, 200), "id");
+	(void)snprintf(body.s, sizeof(body.s), "{\"workspace_id\":\"%.40s\"}", id.s);
+	*ret_key = admin_kept(admin(s, "POST", "/v1/keys", body.s, 200), "key");
+	return id;
+}
+
+static void
+expect_status(struct server *s, const char *key, const char *tools, long status)
+{
+	const struct ask_opts o = {.key = key};
+
+	for (int i = 0; i < EVERY_WORKER; i++) {
+		struct reply r;
+
+		ask_model(s, "fake:tool", "run: print(6 * 7)", tools, "", &o, &r);
+		cr_expect_eq(r.status, status, "%ld %s", r.status, r.body.ptr);
+		reply_done(&r);
+	}
+}
+
+Test(policy, is_its_workspaces_own)
+{
+	struct server *s = start_with_sandbox();
+	struct text key, id = make_workspace(s, "Research", &key);
+
+	admin_must(s, "PUT", policy_path(id.s).s, "{\"enabled\":false}", 200);
+	expect_status(s, key.s, DATED, 403);
+	expect_status(s, s->key, DATED, 200);
+	admin_must(s, "DELETE", policy_path(id.s).s, NULL, 200);
+	put_policy(s, "{\"enabled\":false}");
+	expect_status(s, key.s, DATED, 200);
+	expect_status(s, s->key, DATED, 403);
+	server_stop(&s);
+}
+
+/* 123: unresolvable */
+Test(policy, a_workspace_that_is_not_there_runs_nothing)
+{
+	struct server *s = start_with_sandbox();
+	struct text key;
+
+	server_expect(s, "workspace is not in the policy");
+	(void)make_workspace(s, "Research", &key);
+	(void)server_sql(s, "DELETE FROM workspaces WHERE name = 'Research'");
+	put_policy(s, "{\"enabled\":true}"); /* publishes */
+	expect_status(s, key.s, DATED, 500);
+	expect_status(s, key.s, OURS, 500);
+	expect_status(s, key.s, "", 200);
+	expect_status(s, s->key, DATED, 200);
 	server_stop(&s);
 }

@@ -3,6 +3,7 @@
  */
 #include <sys/wait.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,6 +263,44 @@ Test(workspaces, what_the_file_declares_is_read_only)
 	put_policy(s, "{\"enabled\":false}");
 	admin_must(
 	    s, "PATCH", "/v1/workspaces/" DEFAULT_WORKSPACE, "{\"name\":\"Everybody\"}", 200);
+	server_stop(&s);
+}
+
+/* Asks until the answer has this status. */
+static bool
+becomes(struct server *s, const char *method, const char *path, const char *body, long status)
+{
+	const struct ask_opts o = {.key = s->master_key};
+
+	for (int i = 0; i < 500; i++) {
+		struct reply r;
+
+		server_ask(s, method, path, str_c(body), &o, &r);
+		bool is_there = r.status == status;
+		reply_done(&r);
+		if (is_there)
+			return true;
+		pause_short();
+	}
+	return false;
+}
+
+Test(workspaces, follow_what_a_reload_declares_and_gives_back)
+{
+	struct server *s = server_start(NULL);
+	struct text path = policy_path(DEFAULT_WORKSPACE);
+
+	put_policy(s, "{\"enabled\":true,\"max_iterations\":7}");
+	server_write_conf(s, "workspaces: {default: {code_execution: {max_iterations: 4}}}\n");
+	kill(s->pid, SIGHUP);
+	cr_assert(becomes(s, "PUT", path.s, "{\"enabled\":true,\"max_iterations\":7}", 409));
+	server_write_conf(s, NULL);
+	kill(s->pid, SIGHUP);
+	cr_assert(
+	    becomes(s, "PATCH", "/v1/workspaces/" DEFAULT_WORKSPACE, "{\"name\":\"x\"}", 200));
+	json_t *root = admin(s, "GET", path.s, NULL, 200);
+	cr_expect_eq(at_int(root, "max_iterations"), 7, "what the API had set is there again");
+	json_decref(root);
 	server_stop(&s);
 }
 

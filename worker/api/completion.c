@@ -1,6 +1,7 @@
 #include "worker/api/completion.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "worker/code/session.h"
 #include "worker/dialect/dialect.h"
 #include "worker/env.h"
@@ -176,6 +177,10 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 	};
 	executor_decide(&in, &plan->decision);
 	if (plan->decision.outcome == EXECUTOR_REFUSED) {
+		if (w == NULL && plan->decision.status == 500)
+			log_warn("a caller's workspace is not in the policy",
+			    LOG_C("request_id", req->id),
+			    LOG_S("workspace_id", req->caller.workspace_id));
 		request_error(req, plan->decision.status, NULL, str_c(plan->decision.message));
 		return false;
 	}
