@@ -40,6 +40,13 @@ static const struct translation_row tool_rows[] = {
 	    "'required':['input']}}",
 	    "{'type':'custom','name':'f','format':{'type':'grammar','syntax':'lark','definition':"
 	    "'g'}}"},
+	true},
+    {WIRE_CHAT, "custom tool, towards other servers", "{'type':'custom','custom':{'name':'f'}}",
+	{"=",
+	    "{'name':'f','input_schema':{'type':'object','properties':{'input':{'type':'string'}},"
+	    "'required':['input']}}",
+	    "{'type':'function','name':'f','parameters':{'type':'object','properties':{'input':{"
+	    "'type':'string'}},'required':['input']},'strict':false}"},
 	false},
     {WIRE_RESPONSES, "custom tool", "{'type':'custom','name':'f'}",
 	{"{'type':'function','function':{'name':'f','parameters':{'type':'object','properties':{"

@@ -207,12 +207,21 @@ refuse(const struct conversation *c, struct err *reterr)
 	return ERR_OK;
 }
 
+/* Other servers know functions alone: a Chat client's custom tool is one with a single argument
+ * there. */
+static bool
+is_custom_here(const struct responses_writer *rw, const struct tool *t)
+{
+	bool known =
+	    t->raw_wire == WIRE_RESPONSES || (t->raw_wire == WIRE_CHAT && rw->opt->native_openai);
+	return known && t->kind == TOOL_FUNCTION && str_eq(t->type, STR("custom"));
+}
+
 static void
 find_custom_tools(struct responses_writer *rw)
 {
 	for (const struct tool *t = rw->conv->tools; t != NULL; t = t->next) {
-		if (t->kind != TOOL_FUNCTION || t->raw_wire == WIRE_MESSAGES ||
-		    !str_eq(t->type, STR("custom")))
+		if (!is_custom_here(rw, t))
 			continue;
 		if (rw->custom_tools == NULL)
 			rw->custom_tools = map_new();
