@@ -180,7 +180,7 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 		if (w == NULL && plan->decision.status == 500)
 			log_warn("a caller's workspace is not in the policy",
 			    LOG_C("request_id", req->id),
-			    LOG_S("workspace_id", req->caller.workspace_id));
+			    LOG_STR("workspace_id", req->caller.workspace_id));
 		request_error(req, plan->decision.status, NULL, str_c(plan->decision.message));
 		return false;
 	}
