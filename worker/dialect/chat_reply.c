@@ -212,7 +212,7 @@ chat_reply_event(struct reply *r, const struct turn_event *ev)
 		if (r->opt.stream)
 			dialect_error_event(WIRE_CHAT, ev->status,
 			    reply_error_type(r, ev, WIRE_CHAT), ev->error_message,
-			    r->opt.request_id, r->out);
+			    r->opt.request_id, 0, r->out);
 		break;
 	case TURN_PING:
 		chat_reply_ping(r);

@@ -9,8 +9,9 @@
 #include "base/buf.h"
 #include "worker/dialect/conversation.h"
 
-/* type NULL: chosen from status. */
+/* type NULL: chosen from status. sequence: the number that the next event of a Responses stream
+ * has. */
 void dialect_error_event(enum wire w, int status, const char *type, struct str message,
-    const char *request_id, struct buf *out);
+    const char *request_id, int64_t sequence, struct buf *out);
 
 #endif

@@ -254,7 +254,7 @@ fail(struct messages_reply *m, const struct turn_event *ev)
 	if (m->base.opt.stream)
 		dialect_error_event(WIRE_MESSAGES, ev->status,
 		    reply_error_type(&m->base, ev, WIRE_MESSAGES), ev->error_message,
-		    m->base.opt.request_id, m->base.out);
+		    m->base.opt.request_id, 0, m->base.out);
 }
 
 void

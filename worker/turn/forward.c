@@ -121,7 +121,8 @@ static void
 end_with_error(struct forward *f, int status, struct str message)
 {
 	upstream_cancel(&f->call);
-	dialect_error_event(f->fast.wire, status, NULL, message, f->req->id, &f->out);
+	dialect_error_event(
+	    f->fast.wire, status, NULL, message, f->req->id, f->tap.events, &f->out);
 	settle(f, status, message);
 	flush(f);
 	http_reply_end(f->req->x);

@@ -159,6 +159,7 @@ pass_event(struct tap *t, struct str event, struct buf *out)
 	struct jval model = JV_ABSENT;
 	if (t->has_end) /* nothing may follow the answer's last event */
 		return;
+	t->events += data.ptr != NULL;
 	if (str_eq(data, STR("[DONE]")))
 		t->has_end = true;
 	if (t->wire == WIRE_CHAT && !t->has_finish)

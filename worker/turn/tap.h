@@ -17,6 +17,7 @@ struct tap {
 	enum wire wire;
 	bool drop_usage_chunk; /* Chat: we asked for it, the client did not */
 	struct str show_model; /* empty: the provider's string stays */
+	int64_t events;        /* with data, passed on so far */
 	struct token_usage usage;
 	bool has_error;     /* an error event passed */
 	bool has_end;       /* the wire's last event passed: [DONE], message_stop */
