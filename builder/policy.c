@@ -1,4 +1,5 @@
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -279,6 +280,13 @@ use_stored(const struct store_policy *p, struct snap_build *s, struct snap_works
 		w->tools_mask = tools_mask(p->tools_json);
 }
 
+static int
+by_workspace(const void *a, const void *b)
+{
+	const struct store_policy *x = a, *y = b;
+	return str_cmp(x->workspace_id, y->workspace_id);
+}
+
 static void
 fill_workspace(const struct build *b, const struct policy_rows *r,
     const struct store_workspace *row, struct snap_build *s, struct snap_workspace *w)
@@ -292,15 +300,20 @@ fill_workspace(const struct build *b, const struct policy_rows *r,
 		use_declared(&declared->policy, s, w);
 		return;
 	}
-	for (size_t i = 0; i < r->policy_count; i++)
-		if (str_eq(r->policies[i].workspace_id, row->id))
-			use_stored(&r->policies[i], s, w);
+	if (r->policy_count == 0)
+		return;
+	const struct store_policy wanted = {.workspace_id = row->id}, *found;
+	found = bsearch(&wanted, r->policies, r->policy_count, sizeof(wanted), by_workspace);
+	if (found != NULL)
+		use_stored(found, s, w);
 }
 
 static struct snap_table
 workspaces_of(struct build *b, const struct policy_rows *r, struct snap_build *s)
 {
 	struct snap_workspace *all = MEM_NEW_ARRAY(struct snap_workspace, r->workspace_count);
+	if (r->policy_count > 0) /* the database may order by another rule */
+		qsort(r->policies, r->policy_count, sizeof(*r->policies), by_workspace);
 	for (size_t i = 0; i < r->workspace_count; i++)
 		fill_workspace(b, r, &r->workspaces[i], s, &all[i]);
 	struct snap_table t = SNAP_TABLE(s, all, (uint32_t)r->workspace_count);

@@ -208,6 +208,44 @@ Test(builder, lets_the_file_beat_the_api, .init = enter_directory, .fini = leave
 	}
 }
 
+Test(
+    builder, gives_every_workspace_its_own_policy, .init = enter_directory, .fini = leave_directory)
+{
+	enum { COUNT = 23 };
+	struct db *db = open_db();
+	struct err e = {0};
+	for (int i = 0; i < COUNT; i++) {
+		char id[16];
+		/* neither in the order of their ids nor all with a policy */
+		(void)snprintf(id, sizeof(id), "w-%02d", i * 7 % COUNT);
+		struct store_workspace w = {str_c(id), str_c(id), i};
+		cr_assert_eq(store_workspace_create(db, &w, NULL, &e), ERR_OK, "%s", e.msg);
+		struct store_policy p = {.workspace_id = w.id,
+		    .enabled = true,
+		    .max_iterations = 1 + i * 7 % COUNT,
+		    .created_at_s = 1,
+		    .updated_at_s = 1};
+		if (i % 3 != 0)
+			cr_assert_eq(store_policy_put(db, &p, NULL, &e), ERR_OK, "%s", e.msg);
+	}
+	db_close(&db);
+	struct build b;
+	struct build_request req = request(BUILD_POLICY, 1);
+	must_build(&b, &req, "");
+	struct snapshot *s = snapshot_of(&b, SNAP_POLICY);
+	for (int i = 0; i < COUNT; i++) {
+		char id[16];
+		int n = i * 7 % COUNT;
+		(void)snprintf(id, sizeof(id), "w-%02d", n);
+		const struct snap_workspace *w = snapshot_workspace(s, str_c(id));
+		cr_assert_not_null(w);
+		cr_assert_eq(w->policy_configured, i % 3 != 0, "%s", id);
+		cr_assert_eq(w->max_iterations, i % 3 != 0 ? 1 + n : 0, "%s", id);
+	}
+	snapshot_put(&s);
+	build_done(&b);
+}
+
 Test(builder, says_where_things_are_declared, .init = enter_directory, .fini = leave_directory)
 {
 	static const char conf[] =
