@@ -32,7 +32,11 @@ build() { make_ BUILD=asan "$@"; }
 criterion() { # NAME PROGRAM [ARG]...: runs it and turns its synthesis into our closing line
 	local log=$tmp/criterion.log rc=0
 	"${@:2}" >"$log" 2>&1 || rc=$?
-	sed '/\[====\] /d; /Criterion v[0-9]/d' "$log"
+	if grep -q Synthesis "$log"; then
+		sed '/\[====\] /d; /Criterion v[0-9]/d' "$log"
+	else
+		cat "$log"
+	fi
 	sed 's/\x1b\[[0-9;]*m//g' "$log" | awk -v name="$1" -v rc=$rc '
 		/Synthesis: Tested:/ { gsub(/[^0-9]+/, " "); n++; tested += $1; ok += $2 }
 		END {
