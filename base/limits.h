@@ -28,5 +28,6 @@
 #define LIMIT_SPOOL_RECORD_BYTES    4096u
 #define LIMIT_FILENAME_BYTES        512u
 #define LIMIT_TOOL_ROUNDS           25u
+#define LIMIT_TOOL_RUNS             256u /* of code in one request, all rounds together */
 
 #endif

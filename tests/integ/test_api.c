@@ -1,9 +1,11 @@
 /* Credentials, keys, models and files through the HTTP API. */
 #include <string.h>
+#include <unistd.h>
 
 #include <criterion/criterion.h>
 
-#include "tests/integ/harness.h"
+#include "base/fd.h"
+#include "tests/integ/program.h"
 
 TestSuite(api, .timeout = 120);
 
@@ -52,6 +54,35 @@ Test(api, errors_have_the_envelope_of_their_dialect)
 		json_decref(root);
 		reply_done(&r);
 	}
+	server_stop(&s);
+}
+
+Test(api, every_refusal_names_its_request)
+{
+	struct server *s = server_start(&(struct server_opts){.conf = "max_body_bytes: 1024\n"});
+	struct buf big = BUF_INIT(1 << 20), got = BUF_INIT(1 << 16);
+	struct reply r;
+	struct err err;
+	char chunk[4096];
+	int fd = server_connect(s);
+
+	buf_add(&big, STR("{\"model\":\""));
+	for (int i = 0; i < 3000; i++)
+		buf_addc(&big, 'm');
+	server_ask(s, "POST", "/v1/messages", buf_str(&big), NULL, &r);
+	cr_expect_eq(r.status, 413);
+	cr_expect(str_starts(reply_header(&r, "request-id"), STR("req_")), "%s", r.head.ptr);
+	cr_expect(strstr(r.body.ptr, "\"request_id\":\"req_") != NULL, "%s", r.body.ptr);
+	reply_done(&r);
+
+	cr_assert_eq(fd_write_all(fd, STR("BREW /v1/messages HTCPCP/1.0\r\n\r\n"), &err), ERR_OK);
+	for (ssize_t n; (n = read(fd, chunk, sizeof(chunk))) > 0;)
+		buf_addn(&got, chunk, (size_t)n);
+	close(fd);
+	cr_expect(str_starts(buf_str(&got), STR("HTTP/1.1 ")), "%s", got.ptr);
+	cr_expect(strstr(got.ptr, "\r\nrequest-id: req_") != NULL, "%s", got.ptr);
+	buf_done(&got);
+	buf_done(&big);
 	server_stop(&s);
 }
 

@@ -349,8 +349,10 @@ on_finished(void *arg, struct http_exchange *x, int status, uint64_t bytes_in, u
 }
 
 static void
-error_body(void *arg, int status, const char *reason, struct str path, char *dst, size_t size)
+error_body(void *arg, struct http_exchange *x, int status, const char *reason, struct str path,
+    char *dst, size_t size)
 {
+	(void)x;
 	(void)arg;
 	(void)path;
 	(void)snprintf(dst, size, "{\"error\":{\"status\":%d,\"reason\":\"%s\"}}", status, reason);

@@ -128,14 +128,23 @@ on_finished(void *arg, struct http_exchange *x, int status, uint64_t bytes_in, u
 	access_log(arg, x, request_of(x), &e);
 }
 
-/* An answer of the HTTP layer itself: no headers are known, the path decides. */
+/* An answer of the HTTP layer itself. Where the head could not be read, the path (if any) decides,
+ * and the answer gets an id of its own. */
 static void
-error_body(void *arg, int status, const char *reason, struct str path, char *dst, size_t size)
+error_body(void *arg, struct http_exchange *x, int status, const char *reason, struct str path,
+    char *dst, size_t size)
 {
 	(void)arg;
 	struct buf body = BUF_INIT(4096);
-	dialect_error_body(
-	    route_wire(path, false), status, NULL, str_c(reason), STR_NULL, NULL, &body);
+	const struct request *req = request_of(x);
+	char own[ID_SIZE];
+	if (req == NULL) {
+		id_make("req_", own);
+		http_reply_header(x, "request-id", str_c(own));
+		http_reply_header(x, "x-request-id", str_c(own));
+	}
+	dialect_error_body(req != NULL ? req->wire : route_wire(path, false), status, NULL,
+	    str_c(reason), STR_NULL, req != NULL ? req->id : own, &body);
 	if (!str_copy(dst, size, buf_str(&body)))
 		str_copy(dst, size, STR("{\"detail\":\"Bad request\"}"));
 	buf_done(&body);

@@ -45,7 +45,8 @@ http_exchange_refuse(struct http_exchange *x, int status, const char *reason)
 		return;
 	char body[2048] = "";
 	if (s->ops.error_body != NULL)
-		s->ops.error_body(s->arg, status, reason, x->parser.head.path, body, sizeof(body));
+		s->ops.error_body(
+		    s->arg, x, status, reason, x->parser.head.path, body, sizeof(body));
 	/* Headers that the handler has set early stay: they say which request this was. */
 	x->conn->close_after = true;
 	if (status == 405)

@@ -73,9 +73,10 @@ struct http_server_ops {
 	void (*on_finished)(void *arg, struct http_exchange *x, int status, uint64_t bytes_in,
 	    uint64_t bytes_out, bool aborted);
 	/* Body of an error that the HTTP layer itself answers (400, 405, 408, 413, 414, 417, 431,
-	 * 501, 503, 505): fills dst with JSON. reason is a static text for the client. */
-	void (*error_body)(
-	    void *arg, int status, const char *reason, struct str path, char *dst, size_t size);
+	 * 501, 503, 505): fills dst with JSON. reason is a static text for the client. May add
+	 * headers; http_state(x) is NULL where no request was made of the head. */
+	void (*error_body)(void *arg, struct http_exchange *x, int status, const char *reason,
+	    struct str path, char *dst, size_t size);
 };
 
 MUST_CHECK enum err_code http_server_new(struct event_base *base,

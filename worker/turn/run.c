@@ -1,5 +1,6 @@
 /* Our tool calls of one round, one at a time, in the order the model wrote them. */
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "ipc/board.h"
 #include "worker/code/session.h"
@@ -254,6 +255,14 @@ run_next(struct turn *t)
 {
 	while (t->running != NULL) {
 		t->running_code = gateway_tool_code(t->req->arena, t->running->arguments);
+		bool is_over = t->billed + t->errors >= LIMIT_TOOL_RUNS;
+		if (is_over) { /* an answer of thousands of calls would keep its sandbox for hours
+				*/
+			t->running_code = STR("");
+			call_failed(t, STR("too many calls in one request; nothing was run"),
+			    STR("too_many_requests"));
+			continue;
+		}
 		if (t->running_code.ptr != NULL) {
 			ensure_session(t);
 			return;
