@@ -127,14 +127,15 @@ check_keys(struct db *db, const struct change_arg *c, struct err *reterr)
 	enum err_code rc = db_query_i64(db, SQL_DECLARED_KEYS,
 	    DB_ARGS(DB_TEXT(c->id), DB_TEXT(STR(STORE_KEY_DECLARED))), &declared, reterr);
 	if (rc == ERR_OK && declared > 0)
-		rc = err_set(reterr, ERR_CONFLICT, "otari.conf declares %lld of its API keys",
+		rc = err_set(reterr, ERR_CONFLICT,
+		    "API keys that otari.conf declares belong to this workspace: %lld",
 		    (long long)declared);
 	if (rc != ERR_OK || c->even_in_use)
 		return rc;
 	rc = db_query_i64(
 	    db, SQL_LIVE_KEYS, DB_ARGS(DB_TEXT(c->id), DB_I64(clock_wall_s())), &live, reterr);
 	if (rc == ERR_OK && live > 0)
-		rc = err_set(reterr, ERR_CONFLICT, "the workspace still has %lld active API keys",
+		rc = err_set(reterr, ERR_CONFLICT, "active API keys belong to this workspace: %lld",
 		    (long long)live);
 	return rc;
 }

@@ -78,7 +78,7 @@ Test(workspaces, are_made_renamed_and_deleted)
 
 	/* 122: the deletion takes the policy with it, and the keys */
 	admin_must(s, "PUT", policy.s, "{\"enabled\":false}", 200);
-	admin_refused(s, "DELETE", path.s, NULL, 409, "1 active API key", NULL);
+	admin_refused(s, "DELETE", path.s, NULL, 409, "active API keys", NULL);
 	admin_must(s, "DELETE", "/v1/workspaces/" DEFAULT_WORKSPACE "?force=perhaps", NULL, 422);
 	expect_key(s, key.s, 200);
 	admin_must(s, "DELETE", forced.s, NULL, 204);

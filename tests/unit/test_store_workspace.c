@@ -75,10 +75,11 @@ deletion(struct dbfix *f)
 	put_key(f, "on", true, 0, STR_NULL);
 	put_key(f, "file", false, 0, STR(STORE_KEY_DECLARED));
 	cr_assert_eq(store_workspace_delete(f->db, one.id, true, NULL, &err), ERR_CONFLICT);
-	cr_assert(strstr(err.msg, "declares 1 ") != NULL, "%s", err.msg);
+	cr_assert(strstr(err.msg, "declares belong to this workspace: 1") != NULL, "%s", err.msg);
 	cr_assert_eq(store_key_delete(f->db, STR("file"), NULL, &err), ERR_OK);
 	cr_assert_eq(store_workspace_delete(f->db, one.id, false, NULL, &err), ERR_CONFLICT);
-	cr_assert(strstr(err.msg, "has 1 active") != NULL, "only what opens the door: %s", err.msg);
+	cr_assert(strstr(err.msg, "active API keys belong to this workspace: 1") != NULL,
+	    "only what opens the door: %s", err.msg);
 	cr_assert_eq(store_key_get(f->db, a, STR("on"), &k, &err), ERR_OK);
 	cr_assert(k.is_active, "a refusal changes nothing");
 	cr_assert_eq(store_workspace_delete(f->db, one.id, true, &g, &err), ERR_OK, "%s", err.msg);
