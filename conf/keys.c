@@ -151,7 +151,9 @@ static const struct conf_key KEYS[] = {
     {TEXT(sandbox_rootfs, KT_READ, NULL, SPAWNER,
 	"Directory to use as the sandbox's system instead of the host's.")},
     {TEXT(sandbox_preload, KT_LIST, NULL, SPAWNER,
-	"Python modules that are loaded before sessions start.")},
+	"Python modules that are loaded before sessions start, where they are installed; none: "
+	"numpy, "
+	"pandas and matplotlib.pyplot.")},
     {NUMBER(sandbox_pool_size, "4", NULL, 0, 256, SPAWNER, "Sessions kept ready.")},
     {NUMBER(sandbox_memory_bytes, "1073741824", "bytes", 64 * MIB, 1024 * GIB, SPAWNER,
 	"Memory of one session.")},

@@ -12,6 +12,8 @@ sandbox_settings_default(struct sandbox_settings *s)
 {
 	memset(s, 0, sizeof(*s));
 	memcpy(s->python, "/usr/bin/python3", sizeof("/usr/bin/python3"));
+	memcpy(
+	    s->preload, "numpy,pandas,matplotlib.pyplot", sizeof("numpy,pandas,matplotlib.pyplot"));
 	s->memory_bytes = 1ull << 30;
 	s->workspace_bytes = 128ull << 20;
 	s->workspace_inodes = 4096;

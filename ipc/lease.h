@@ -23,6 +23,7 @@
 #define LEASE_TEXT_MAX      240
 #define LEASE_WORKSPACE_MAX 64
 #define LEASE_PATH_MAX      256
+#define LEASE_NO_ZYGOTE     "-"
 
 enum lease_msg_type {
 	LEASE_MSG_SETTINGS = 0x4f530001,
@@ -39,10 +40,12 @@ enum lease_msg_type {
 };
 
 struct sandbox_settings {
-	char python[LEASE_PATH_MAX];  /* absolute, as seen inside the sandbox */
-	char rootfs[LEASE_PATH_MAX];  /* "" = the host's /usr; else a directory that replaces it */
-	char preload[LEASE_PATH_MAX]; /* comma-separated modules for the zygote; "" = none */
-	uint64_t memory_bytes;        /* address space of one process */
+	char python[LEASE_PATH_MAX]; /* absolute, as seen inside the sandbox */
+	char rootfs[LEASE_PATH_MAX]; /* "" = the host's /usr; else a directory that replaces it */
+	/* Comma-separated modules that the zygote loads beside the standard library, where they are
+	 * installed; LEASE_NO_ZYGOTE (no module's name): there is none. */
+	char preload[LEASE_PATH_MAX];
+	uint64_t memory_bytes;                      /* address space of one process */
 	uint64_t workspace_bytes, workspace_inodes; /* /work, /tmp and /dev/shm together */
 	uint64_t file_bytes;                        /* one file */
 	uint64_t output_bytes;     /* kept of each output stream, for the record; workers enforce */

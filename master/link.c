@@ -42,7 +42,8 @@ link_settings(const struct master_conf *c, struct sandbox_settings *ret)
 	if (s->python.ptr != NULL)
 		(void)str_copy(ret->python, sizeof(ret->python), s->python);
 	(void)str_copy(ret->rootfs, sizeof(ret->rootfs), s->rootfs);
-	(void)str_copy(ret->preload, sizeof(ret->preload), s->preload);
+	if (s->preload.ptr != NULL)
+		(void)str_copy(ret->preload, sizeof(ret->preload), s->preload);
 	if (s->memory_bytes > 0)
 		ret->memory_bytes = s->memory_bytes;
 	if (s->workspace_bytes > 0)

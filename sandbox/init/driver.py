@@ -54,6 +54,17 @@ def _otari_serve():
         for text in ("Matplotlib is currently using agg", "FigureCanvasAgg is non-interactive"):
             warnings.filterwarnings("ignore", message=text)
 
+    def mark_saved(module):
+        quiet_matplotlib()
+        save = module.Figure.savefig
+
+        def savefig(self, *args, **kwargs):
+            self._otari_saved = True
+            return save(self, *args, **kwargs)
+
+        savefig.__doc__ = save.__doc__
+        module.Figure.savefig = savefig
+
     class FigureFinder:
         """Marks figures that were saved, from the moment matplotlib is imported."""
 
@@ -68,21 +79,16 @@ def _otari_serve():
             load = spec.loader.exec_module
 
             def exec_module(module):
-                quiet_matplotlib()
                 load(module)
-                save = module.Figure.savefig
-
-                def savefig(self, *args, **kwargs):
-                    self._otari_saved = True
-                    return save(self, *args, **kwargs)
-
-                savefig.__doc__ = save.__doc__
-                module.Figure.savefig = savefig
+                mark_saved(module)
 
             spec.loader.exec_module = exec_module
             return spec
 
-    sys.meta_path.insert(0, FigureFinder)
+    if "matplotlib.figure" in sys.modules:  # of a zygote
+        mark_saved(sys.modules["matplotlib.figure"])
+    else:
+        sys.meta_path.insert(0, FigureFinder)
 
     def save_figures():
         plt = sys.modules.get("matplotlib.pyplot")
@@ -204,11 +210,13 @@ def _otari_serve():
         (size,) = struct.unpack("<I", read_exact(4))
         try:
             reap()
-            status, code = run(read_exact(size).decode("utf-8", "replace"))
+            source = read_exact(size).decode("utf-8", "replace")
+            # The warm-up goes the way of any call: what it touches is there for the first real one.
+            status, code = run(source or "print(end='')\n0")
         except KeyboardInterrupt:
             running = False
             status, code = ERROR, 1
-        if size == 0:  # the warm-up
+        if size == 0:
             cells = 0
         reply(status, code)
 

@@ -3,9 +3,10 @@
  * Process: otari-init. Starts behind every wall (sandbox/jail made them, then exec'd it), so it has
  * no more rights than the code it runs: it is only unkillable (pid 1) and unreadable (not
  * dumpable). Found open: 0 /dev/null, 1 and 2 the output pipes of the session, 3 the control
- * socket. Arguments: the interpreter's path. Rule:    libc and pure files only; static storage, no
- * heap. Any broken promise of the worker or the end of the control socket ends the session: the
- * kernel then kills all that is in it.
+ * socket, 4 the request socket of an interpreter that a zygote will fork into the session, if any.
+ * Arguments: the interpreter's path, and "zygote" when 4 is open. Rule: libc and pure files only;
+ * static storage, no heap. Any broken promise of the worker or the end of the control socket ends
+ * the session: the kernel then kills all that is in it.
  */
 #ifndef OTARI_SANDBOX_INIT_INIT_H
 #define OTARI_SANDBOX_INIT_INIT_H
@@ -19,8 +20,18 @@
 #include "ipc/frames.h"
 
 #define INIT_CTL     3
+#define INIT_REQUEST 4
 #define INIT_WORK    "/work"
 #define INIT_OUTPUTS INIT_WORK "/outputs"
+
+/* All that the environment of an interpreter is; threads: of the numeric libraries, a string. */
+#define INIT_ENVIRONMENT(threads)                                                                  \
+	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" INIT_WORK, "USER=sandbox", "LANG=C.UTF-8",    \
+	    "TZ=UTC", "TMPDIR=/tmp", "OUTPUT_DIR=" INIT_OUTPUTS, "XDG_CACHE_HOME=/tmp/.cache",     \
+	    "XDG_CONFIG_HOME=/tmp/.config", "MPLBACKEND=Agg", "MPLCONFIGDIR=/tmp/.matplotlib",     \
+	    "PYTHONIOENCODING=utf-8:backslashreplace", "PYTHONUTF8=1",                             \
+	    "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=" threads,                          \
+	    "OMP_NUM_THREADS=" threads
 
 /* --- ctl.c: frames in and out ------------------------------------------------------------------
  */
@@ -42,6 +53,7 @@ struct python {
 };
 extern struct python python;
 int python_start(const char *path); /* 0 or errno; it is ready when python_read() says so */
+void python_expect(void);           /* one comes from outside, on INIT_REQUEST */
 enum python_event { PYTHON_NOTHING, PYTHON_READY, PYTHON_DONE, PYTHON_GONE };
 enum python_event python_read(int32_t *ret_code);
 bool python_send(struct str bytes, size_t *sent); /* non-blocking, from *sent on; false: gone */
@@ -82,5 +94,6 @@ void produce_send(uint32_t max_files, uint64_t max_bytes);
 /* --- selftest.c
  * ------------------------------------------------------------------------------------- */
 void selftest_run(void);
+void selftest_rows(void); /* here and now, as FRAME_CHECK on INIT_CTL */
 
 #endif

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sandbox/init/init.h"
@@ -124,7 +125,8 @@ int
 main(int argc, char **argv)
 {
 	/* No interpreter exists yet: from here on nothing can look into this process. */
-	if (argc != 2 || prctl(PR_SET_DUMPABLE, 0) != 0)
+	bool is_from_zygote = argc == 3 && strcmp(argv[2], "zygote") == 0;
+	if ((argc != 2 && !is_from_zygote) || prctl(PR_SET_DUMPABLE, 0) != 0)
 		return 64;
 	python_path = argv[1];
 	umask(022);
@@ -137,9 +139,13 @@ main(int argc, char **argv)
 	int signals = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return 74;
-	int e = python_start(python_path);
-	if (e != 0)
-		say_ready(e);
+	if (is_from_zygote) {
+		python_expect();
+	} else {
+		int e = python_start(python_path);
+		if (e != 0)
+			say_ready(e);
+	}
 	for (;;)
 		step(signals);
 }

@@ -36,25 +36,7 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static const char *const environment[] = {
-    "PATH=/usr/local/bin:/usr/bin:/bin",
-    "HOME=" INIT_WORK,
-    "USER=sandbox",
-    "LANG=C.UTF-8",
-    "TZ=UTC",
-    "TMPDIR=/tmp",
-    "OUTPUT_DIR=" INIT_OUTPUTS,
-    "XDG_CACHE_HOME=/tmp/.cache",
-    "XDG_CONFIG_HOME=/tmp/.config",
-    "MPLBACKEND=Agg",
-    "MPLCONFIGDIR=/tmp/.matplotlib",
-    "PYTHONIOENCODING=utf-8:backslashreplace",
-    "PYTHONUTF8=1",
-    "PYTHONDONTWRITEBYTECODE=1",
-    "OPENBLAS_NUM_THREADS=2",
-    "OMP_NUM_THREADS=2",
-    NULL,
-};
+static const char *const environment[] = {INIT_ENVIRONMENT("2"), NULL};
 
 enum { AT_REQUEST = 3, AT_ERRNO, AT_DRIVER, AT_END };
 
@@ -154,10 +136,49 @@ python_forget(void)
 	python = (struct python){.fd = -1};
 }
 
+void
+python_expect(void)
+{
+	fcntl(INIT_REQUEST, F_SETFD, FD_CLOEXEC);
+	fcntl(INIT_REQUEST, F_SETFL, O_NONBLOCK);
+	python = (struct python){.fd = INIT_REQUEST};
+	reply_len = 0;
+}
+
+/* The kernel tells who says it: the pid in this namespace of an interpreter that we did not fork.
+ * No code of a session runs yet. */
+static ssize_t
+read_first(void)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec iov = {reply + reply_len, sizeof(reply) - reply_len};
+	struct msghdr m = {.msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.buf,
+	    .msg_controllen = sizeof(control.buf)};
+	struct ucred who;
+	ssize_t n = recvmsg(python.fd, &m, MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return n;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(who)))
+		return 0;
+	memcpy(&who, CMSG_DATA(c), sizeof(who));
+	if (who.pid <= 1)
+		return 0;
+	python.pid = who.pid;
+	return n;
+}
+
 enum python_event
 python_read(int32_t *ret_code)
 {
-	ssize_t n = read(python.fd, reply + reply_len, sizeof(reply) - reply_len);
+	ssize_t n = python.pid == 0 ? read_first()
+				    : read(python.fd, reply + reply_len, sizeof(reply) - reply_len);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return PYTHON_NOTHING;
 	if (n <= 0)

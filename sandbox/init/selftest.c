@@ -1,7 +1,8 @@
 /* selftest.c - tries from inside what must not work
  *
- * Runs once per spawner start in a session that nobody gets, in a child of init: with exactly the
- * rights of the code that a session runs. Each row is reported to the spawner; one wall that did
+ * Runs once per spawner start in a session that nobody gets, in a child of init, and once per start
+ * of a zygote in a process that it forked there: with exactly the rights of the code that a session
+ * runs. Each row is reported to the spawner; one wall that did
  * not hold and no lease is given.
  */
 #include <sys/mount.h>
@@ -205,19 +206,25 @@ check_limits(void)
 }
 
 void
+selftest_rows(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	(void)sigaction(SIGXFSZ, &ignore, NULL); /* EFBIG instead */
+	check_credentials();
+	check_descriptors();
+	check_processes();
+	check_sockets();
+	check_calls();
+	check_limits();
+	check_host_files();
+}
+
+void
 selftest_run(void)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		struct sigaction ignore = {.sa_handler = SIG_IGN};
-		(void)sigaction(SIGXFSZ, &ignore, NULL); /* EFBIG instead */
-		check_credentials();
-		check_descriptors();
-		check_processes();
-		check_sockets();
-		check_calls();
-		check_limits();
-		check_host_files();
+		selftest_rows();
 		_exit(0);
 	}
 	int status = 1;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "ipc/lease.h"
 
 struct sock_filter;
@@ -52,9 +53,10 @@ bool jail_unshare(struct jail_fail *f);
 
 /* --- rootfs.c: step 3, as pid 1 of it ----------------------------------------------------------
  */
-/* Builds the root that every session starts from, with a copy of otari-init as /init, and moves
- * into it; the host's is gone after. */
-bool jail_enter_rootfs(const struct sandbox_settings *s, int init_fd, struct jail_fail *f);
+/* Builds the root that every session starts from, with a copy of otari-init as /init and the
+ * zygote's library where sessions do not see it, and moves into it; the host's is gone after. */
+bool jail_enter_rootfs(
+    const struct sandbox_settings *s, int init_fd, struct str zygote_library, struct jail_fail *f);
 
 /* --- seccomp.c: step 4 -------------------------------------------------------------------------
  */
@@ -65,7 +67,8 @@ void jail_filter_done(struct jail_filter *f);
  */
 struct jail_pipes { /* ends of the session's side; the clone owns its copies */
 	int ctl, out, err;
-	int status; /* struct jail_fail comes here, or nothing and EOF after exec */
+	int request; /* of an interpreter that a zygote will fork into the session; -1: none */
+	int status;  /* struct jail_fail comes here, or nothing and EOF after exec */
 };
 /* clone() into the session's own namespaces. Returns the pid in the spawner's namespace, *ret_pidfd
  * owned by the caller; -1 with errno. The child never returns. */

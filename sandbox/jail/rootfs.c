@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "sandbox/jail/jail.h"
+#include "sandbox/zygote/zygote.h"
 
 /* The new root is assembled here, inside our own mount namespace. */
 #define STAGE "/tmp"
@@ -152,8 +153,21 @@ copy_init(int init_fd, struct jail_fail *f)
 	return n == 0 || jail_failed(f, SB_MOUNT_NS, "copy of otari-init");
 }
 
+/* In a folder that the tmpfs of every session covers. */
+static bool
+make_library(struct str bytes, struct jail_fail *f)
+{
+	int fd = fd_open(ZYGOTE_LIBRARY, O_CREAT | O_EXCL | O_WRONLY, 0444);
+	bool ok = fd >= 0 && fd_write_all(fd, bytes, NULL) == ERR_OK;
+	int e = errno;
+	fd_close(&fd);
+	errno = e;
+	return ok || jail_failed(f, SB_MOUNT_NS, "copy of the zygote's library");
+}
+
 bool
-jail_enter_rootfs(const struct sandbox_settings *s, int init_fd, struct jail_fail *f)
+jail_enter_rootfs(
+    const struct sandbox_settings *s, int init_fd, struct str zygote_library, struct jail_fail *f)
 {
 	char rootfs[LEASE_PATH_MAX];
 	memcpy(rootfs, s->rootfs, sizeof(rootfs));
@@ -172,7 +186,7 @@ jail_enter_rootfs(const struct sandbox_settings *s, int init_fd, struct jail_fai
 	    chdir(STAGE) != 0)
 		return jail_failed(f, SB_MOUNT_NS, "mount tmpfs");
 	if (!make_system(rootfs, f) || !make_etc(rootfs, f) || !make_dev(f) ||
-	    !copy_init(init_fd, f))
+	    !copy_init(init_fd, f) || !make_library(zygote_library, f))
 		return false;
 	static const char *const dirs[] = {"proc", "tmp", "work", "mnt"};
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)

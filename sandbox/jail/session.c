@@ -11,22 +11,26 @@
 #include "sandbox/jail/jail.h"
 
 /* Numbers in the child: what init expects (sandbox/init/init.h), then what exec closes. */
-enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_INIT, AT_STATUS, AT_END };
+enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_REQUEST, AT_INIT, AT_STATUS, AT_END };
 
 /* Moves the descriptors to their numbers and closes every other one. */
 static bool
 arrange(const struct jail *j, const struct jail_pipes *p, struct jail_fail *f)
 {
-	int want[AT_END] = {-1, p->out, p->err, p->ctl, j->init_fd, p->status};
+	int want[AT_END] = {-1, p->out, p->err, p->ctl, p->request, j->init_fd, p->status};
 	want[AT_NULL] = fd_open("/dev/null", O_RDWR, 0);
 	/* First out of the way of each other, then down. */
 	for (int i = 0; i < AT_END; i++) {
+		if (i == AT_REQUEST && want[i] < 0)
+			continue;
 		want[i] = fcntl(want[i], F_DUPFD_CLOEXEC, AT_END);
 		if (want[i] < 0)
 			return jail_failed(f, SB_DESCRIPTORS, "dup");
 	}
 	for (int i = 0; i < AT_END; i++)
-		if (dup3(want[i], i, i >= AT_INIT ? O_CLOEXEC : 0) != i)
+		if (want[i] < 0)
+			(void)close(i);
+		else if (dup3(want[i], i, i >= AT_INIT ? O_CLOEXEC : 0) != i)
 			return jail_failed(f, SB_DESCRIPTORS, "dup3");
 	if (syscall(SYS_close_range, AT_END, ~0u, 0) != 0)
 		return jail_failed(f, SB_DESCRIPTORS, "close_range");
@@ -58,7 +62,8 @@ session_main(const struct jail *j, uint32_t slot, const struct jail_pipes *p)
 {
 	struct jail_fail f = {0};
 	if (become_session(j, slot, p, &f)) {
-		const char *const argv[] = {"otari-init", j->settings->python, NULL};
+		const char *const argv[] = {
+		    "otari-init", j->settings->python, p->request >= 0 ? "zygote" : NULL, NULL};
 		const char *const envp[] = {NULL};
 		syscall(SYS_execveat, AT_INIT, "", argv, envp, AT_EMPTY_PATH);
 		jail_failed(&f, SB_INTERPRETER, "exec of otari-init");

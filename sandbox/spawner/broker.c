@@ -166,6 +166,7 @@ on_child(evutil_socket_t sig, short what, void *arg)
 		TAILQ_FOREACH(s, &b->sessions, link)
 			if (s->pid == pid)
 				break;
+		zygote_reaped(b, pid);
 		if (s != NULL)
 			lend_session_gone(b, s);
 	}

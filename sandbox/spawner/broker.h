@@ -1,7 +1,8 @@
 /* broker.h - lends sessions: the loop of the spawner
  *
  * Process: spawner. Files: broker.c (loop, master, workers), lend.c (queue, pool, hand-over),
- *          selftest.c (report), session.c (one sandbox), watch.c (memory).
+ *          selftest.c (report), session.c (one sandbox), watch.c (memory), zygote*.c (ready-made
+ *          interpreters).
  * Rule:    leases are answered first; a session is made off the loop. Where a wall is missing every
  *          lease is answered REFUSED with its name.
  */
@@ -16,6 +17,7 @@
 #include "ipc/lease.h"
 #include "sandbox/jail/jail.h"
 #include "sandbox/spawner/session.h"
+#include "sandbox/spawner/zygote.h"
 
 struct event;
 struct event_base;
@@ -54,6 +56,7 @@ struct broker {
 	size_t waiting, total;
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
+	struct zygote zygote;
 	int exit_code;
 };
 
@@ -73,8 +76,8 @@ void lend_worker_gone(struct broker *b, struct broker_worker *w);
 void lend_step(struct broker *b); /* after anything changed */
 void lend_session_failed(struct broker *b, const struct jail_fail *f);
 void lend_session_gone(struct broker *b, struct session *s);
-/* NULL with the error logged. */
-struct session *lend_new_session(struct broker *b);
+/* is_born: its interpreter comes from the zygote. NULL with the error logged. */
+struct session *lend_new_session(struct broker *b, bool is_born);
 
 /* watch.c: goes on by itself while anything is leased */
 void watch_start(struct broker *b);

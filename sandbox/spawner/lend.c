@@ -44,14 +44,25 @@ workspace_is_full(const struct broker *b, const char *workspace)
 	return n >= max;
 }
 
+/* For a test. */
+static bool
+is_set_aside(const struct broker *b, const struct session *s)
+{
+	return s == b->test || s == b->zygote.place;
+}
+
 static struct session *
 find_idle(struct broker *b)
 {
-	struct session *s;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_IDLE && s != b->test)
-			return s;
-	return NULL;
+	struct session *s, *cold = NULL;
+	TAILQ_FOREACH(s, &b->sessions, link) {
+		if (s->state != SESSION_IDLE || is_set_aside(b, s))
+			continue;
+		if (s->is_born)
+			return s; /* its libraries are loaded */
+		cold = s;
+	}
+	return cold;
 }
 
 static bool
@@ -75,6 +86,24 @@ hand_over(struct broker *b, struct broker_waiting *q)
 	return true;
 }
 
+/* Those of before the zygote make room, one for one that is better. */
+static void
+drop_one_cold(struct broker *b)
+{
+	struct session *s;
+	TAILQ_FOREACH(s, &b->sessions, link)
+		if (s->state == SESSION_IDLE && !s->is_born && !is_set_aside(b, s)) {
+			session_kill(s);
+			return;
+		}
+}
+
+static void
+on_built(void *arg, struct session *s)
+{
+	zygote_give(arg, s);
+}
+
 static void
 on_ready(void *arg, struct session *s, int sys_errno)
 {
@@ -83,6 +112,18 @@ on_ready(void *arg, struct session *s, int sys_errno)
 		selftest_ready(b, sys_errno);
 		return;
 	}
+	if (s == b->zygote.place && sys_errno == 0) {
+		zygote_placed(b);
+		return;
+	}
+	if (s->is_born && sys_errno != 0) {
+		session_kill(s);
+		zygote_failed(b, "its child ended", sys_errno);
+		lend_step(b);
+		return;
+	}
+	if (s->is_born)
+		drop_one_cold(b);
 	if (sys_errno != 0) {
 		struct jail_fail f = {SB_INTERPRETER, sys_errno, "start of the interpreter"};
 		session_kill(s);
@@ -110,10 +151,15 @@ on_failed(void *arg, struct session *s, const struct jail_fail *f)
 		selftest_failed(b, f);
 		return;
 	}
+	if (s->is_born && f->layer == SB_INTERPRETER) {
+		zygote_failed(b, f->step, f->sys_errno);
+		lend_step(b);
+		return;
+	}
 	lend_session_failed(b, f);
 }
 
-static const struct session_ops ops = {on_ready, on_frame, on_failed};
+static const struct session_ops ops = {on_built, on_ready, on_frame, on_failed};
 
 static bool
 find_slot(const struct broker *b, uint32_t *ret)
@@ -132,14 +178,14 @@ find_slot(const struct broker *b, uint32_t *ret)
 }
 
 struct session *
-lend_new_session(struct broker *b)
+lend_new_session(struct broker *b, bool is_born)
 {
 	struct session *s;
 	struct err e;
 	uint32_t slot;
 	if (!find_slot(b, &slot))
 		return NULL;
-	if (session_new(b->base, &b->jail, slot, &ops, b, &s, &e) != ERR_OK) {
+	if (session_new(b->base, &b->jail, slot, is_born, &ops, b, &s, &e) != ERR_OK) {
 		log_warn("no sandbox session", LOG_ERR(&e));
 		errno = e.sys_errno;
 		return NULL;
@@ -178,7 +224,9 @@ lend_session_failed(struct broker *b, const struct jail_fail *f)
 void
 lend_session_gone(struct broker *b, struct session *s)
 {
-	bool was_test = s == b->test;
+	bool was_test = s == b->test, was_place = s == b->zygote.place;
+	if (was_place)
+		b->zygote.place = NULL;
 	TAILQ_REMOVE(&b->sessions, s, link);
 	b->total--;
 	session_free(&s);
@@ -187,6 +235,8 @@ lend_session_gone(struct broker *b, struct session *s)
 		b->test = NULL;
 		selftest_failed(b, &f);
 	}
+	if (was_place)
+		zygote_failed(b, "the session of its test ended", EPIPE);
 	lend_step(b);
 }
 
@@ -229,12 +279,12 @@ serve_queue(struct broker *b)
 }
 
 static size_t
-count(const struct broker *b, enum session_state state)
+count(const struct broker *b, enum session_state state, bool only_born)
 {
 	size_t n = 0;
 	const struct session *s;
 	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == state && s != b->test)
+		if (s->state == state && !is_set_aside(b, s) && (!only_born || s->is_born))
 			n++;
 	return n;
 }
@@ -248,14 +298,16 @@ lend_step(struct broker *b)
 		return;
 	/* The pool and one more for each that waits; the clones start side by side. */
 	while (!b->is_holding_back && b->total < b->settings.max_sessions) {
-		size_t starting = count(b, SESSION_STARTING);
-		size_t coming = starting + count(b, SESSION_IDLE);
+		size_t starting = count(b, SESSION_STARTING, false);
+		/* With a zygote the pool is of its children; the others go as these come. */
+		bool is_born = zygote_is_ready(b);
+		size_t coming = starting + count(b, SESSION_IDLE, is_born);
 		if (starting >= BROKER_STARTING_MAX || coming >= b->waiting + b->settings.pool_size)
 			break;
 		/* For the pool alone one at a time: whoever comes meanwhile has the cores. */
 		if (starting > 0 && coming >= b->waiting)
 			break;
-		if (lend_new_session(b) == NULL)
+		if (lend_new_session(b, is_born) == NULL)
 			hold_back(b);
 	}
 }

@@ -42,6 +42,8 @@ finish(struct broker *b)
 	b->test = NULL;
 	b->is_tested = true;
 	broker_tested(b);
+	if (b->report.refused == 0)
+		zygote_start(b);
 }
 
 void
@@ -64,7 +66,7 @@ selftest_start(struct broker *b)
 		report_set(b, SB_LANDLOCK, SB_ACTIVE, 0, "a second wall over paths");
 	else
 		report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "not in this kernel");
-	b->test = lend_new_session(b);
+	b->test = lend_new_session(b, false);
 	if (b->test == NULL) {
 		struct jail_fail f = {SB_PID_NS, errno, "clone of a session"};
 		selftest_failed(b, &f);

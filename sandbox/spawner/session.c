@@ -27,6 +27,13 @@ fail(struct session *s, enum sandbox_layer layer, int sys_errno, const char *ste
 }
 
 static void
+close_born(struct session *s)
+{
+	for (int i = 0; i < LEASE_FDS; i++)
+		fd_close(&s->born_fds[i]);
+}
+
+static void
 on_status(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
@@ -36,8 +43,13 @@ on_status(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	(void)event_del(s->ev_status);
-	if (n != sizeof(f))
-		return; /* the end: otari-init runs */
+	if (n != sizeof(f)) { /* the end: otari-init runs */
+		if (s->is_born && s->state == SESSION_STARTING && s->zygote_seq == 0) {
+			s->ops->built(s->arg, s);
+			close_born(s);
+		}
+		return;
+	}
 	f.step[sizeof(f.step) - 1] = '\0';
 	session_kill(s);
 	s->ops->failed(s->arg, s, &f);
@@ -109,11 +121,14 @@ on_ctl(evutil_socket_t fd, short what, void *arg)
 
 struct ends {
 	int mine[LEASE_FDS], theirs[LEASE_FDS], status[2];
+	int request[2]; /* init's, the interpreter's; -1: init starts one itself */
 };
 
 static bool
-make_ends(struct ends *e)
+make_ends(struct ends *e, bool is_born)
 {
+	int yes = 1;
+	e->request[0] = e->request[1] = -1;
 	for (int i = 0; i < LEASE_FDS; i++)
 		e->mine[i] = e->theirs[i] = -1;
 	e->status[0] = e->status[1] = -1;
@@ -128,6 +143,11 @@ make_ends(struct ends *e)
 		e->mine[i] = pair[0];
 		e->theirs[i] = pair[1];
 	}
+	/* Init learns the interpreter's pid from the kernel. */
+	if (is_born &&
+	    (!fd_socketpair_stream(e->request, false) ||
+		setsockopt(e->request[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0))
+		return false;
 	return fd_pipe(e->status, false) && fd_set_nonblock(e->status[0], true);
 }
 
@@ -140,6 +160,8 @@ close_ends(struct ends *e, bool all)
 			fd_close(&e->mine[i]);
 	}
 	fd_close(&e->status[1]);
+	fd_close(&e->request[0]);
+	fd_close(&e->request[1]);
 	if (all)
 		fd_close(&e->status[0]);
 }
@@ -157,18 +179,18 @@ listen_to(struct session *s, struct event_base *base)
 }
 
 enum err_code
-session_new(struct event_base *base, const struct jail *j, uint32_t slot,
+session_new(struct event_base *base, const struct jail *j, uint32_t slot, bool is_born,
     const struct session_ops *ops, void *arg, struct session **ret, struct err *reterr)
 {
 	struct ends e;
-	if (!make_ends(&e)) {
+	if (!make_ends(&e, is_born)) {
 		enum err_code rc = err_set(reterr, ERR_IO, "descriptors of a session");
 		close_ends(&e, true);
 		return rc;
 	}
 	struct session *s = MEM_NEW(struct session);
-	struct jail_pipes p = {
-	    e.theirs[LEASE_FD_CTL], e.theirs[LEASE_FD_OUT], e.theirs[LEASE_FD_ERR], e.status[1]};
+	struct jail_pipes p = {e.theirs[LEASE_FD_CTL], e.theirs[LEASE_FD_OUT],
+	    e.theirs[LEASE_FD_ERR], e.request[0], e.status[1]};
 	s->state = SESSION_STARTING;
 	s->slot = slot;
 	s->ops = ops;
@@ -182,6 +204,15 @@ session_new(struct event_base *base, const struct jail *j, uint32_t slot,
 	}
 	memcpy(s->fds, e.mine, sizeof(s->fds));
 	s->status_fd = e.status[0];
+	for (int i = 0; i < LEASE_FDS; i++)
+		s->born_fds[i] = -1;
+	s->is_born = is_born;
+	if (is_born) {
+		const int born[LEASE_FDS] = {
+		    e.request[1], e.theirs[LEASE_FD_OUT], e.theirs[LEASE_FD_ERR]};
+		memcpy(s->born_fds, born, sizeof(born));
+		e.request[1] = e.theirs[LEASE_FD_OUT] = e.theirs[LEASE_FD_ERR] = -1;
+	}
 	close_ends(&e, false);
 	*ret = s;
 	if (!listen_to(s, base))
@@ -223,6 +254,7 @@ session_kill(struct session *s)
 		(void)event_del(s->ev_late);
 	for (int i = 0; i < LEASE_FDS; i++)
 		fd_close(&s->fds[i]);
+	close_born(s);
 }
 
 void

@@ -24,6 +24,8 @@ struct event_base;
 struct session;
 
 struct session_ops {
+	/* Only of one that is born from a zygote: its walls stand, it waits for an interpreter. */
+	void (*built)(void *arg, struct session *s);
 	void (*ready)(void *arg, struct session *s, int sys_errno_of_interpreter);
 	/* A frame other than READY (the self-test's rows). */
 	void (*frame)(void *arg, struct session *s, uint8_t type, struct str payload);
@@ -40,6 +42,10 @@ struct session {
 	pid_t pid;
 	int pidfd, status_fd;
 	int fds[LEASE_FDS];
+	bool is_born;            /* its interpreter is the zygote's child */
+	int born_fds[LEASE_FDS]; /* of that interpreter, until it has them: request socket, out, err
+				  */
+	uint64_t zygote_seq;     /* 0: not asked for yet */
 	struct event *ev_ctl, *ev_status, *ev_late;
 	const struct session_ops *ops;
 	void *arg;
@@ -54,7 +60,8 @@ TAILQ_HEAD(session_list, session);
 
 /* Returns owned, in state STARTING. ERR_IO: no descriptors, no process. */
 MUST_CHECK enum err_code session_new(struct event_base *base, const struct jail *j, uint32_t slot,
-    const struct session_ops *ops, void *arg, struct session **ret, struct err *reterr);
+    bool is_born, const struct session_ops *ops, void *arg, struct session **ret,
+    struct err *reterr);
 /* After ready: the descriptors go to a worker; the session keeps only the right to kill. */
 void session_handed_over(struct session *s);
 void session_ask_selftest(struct session *s);

@@ -85,7 +85,7 @@ run_inner(struct broker *b, int parent_fd)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* and parent_fd, if the parent died before this */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	int exe = FD_INIT_EXE;
-	bool ok = jail_enter_rootfs(&b->settings, exe, &f);
+	bool ok = jail_enter_rootfs(&b->settings, exe, zygote_library(), &f);
 	fd_close(&exe);
 	if (ok && (b->jail.init_fd = fd_open("/init", O_PATH, 0)) < 0)
 		ok = jail_failed(&f, SB_MOUNT_NS, "open of otari-init");

@@ -42,7 +42,8 @@ processes(struct probe_host *h, struct code_session *s)
 	run(h, s, "a daemon does not outlive its call",
 	    "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
 	    "        while True:\n            open('/tmp/beat', 'a').write('x'); time.sleep(0.01)\n"
-	    "    os._exit(0)\ntime.sleep(0.2)",
+	    "    os._exit(0)\nfor i in range(400):\n    if os.path.exists('/tmp/beat'): break\n"
+	    "    time.sleep(0.01)",
 	    5000);
 	alive(h, s);
 	run(h, s, "and really does nothing more",

@@ -1,7 +1,7 @@
 # Code that tries to reach something outside of its session. Every piece starts with the prelude in a
 # session of its own and prints what it reached; nothing printed means that the wall held.
 #: prelude
-import ctypes, errno, os, resource, signal, socket, stat, subprocess, sys, time
+import ctypes, errno, os, resource, signal, socket, stat, struct, subprocess, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 CLOSED = (errno.EPERM, errno.ENOSYS, errno.EAFNOSUPPORT, errno.ENOTSUP, errno.ENOTTY)
 
@@ -89,6 +89,35 @@ for f in os.listdir("/proc/self/fd"):
             got(f, os.readlink("/proc/self/fd/" + f))
         except OSError:
             pass
+
+#: no memory is shared with anybody
+for l in open("/proc/self/maps"):
+    f = l.split()
+    if f[1][3] == "s" and ("w" in f[1] or not f[-1].startswith("/usr/")):
+        got(l)
+
+#: no file of another is there
+for path in ("/tmp", "/dev/shm", "/work"):
+    extra = set(os.listdir(path)) - {"outputs"}
+    if extra:
+        got(path, extra)
+
+#: the zygote cannot be reached
+if os.path.exists("/dev/shm/otari-zygote.so"):
+    got("its library")
+if os.getppid() != 1:
+    got("its process", os.getppid())
+for n in (0, 1, 2, 3):
+    s = os.fstat(n).st_mode
+    if not (stat.S_ISCHR(s) if n == 0 else stat.S_ISFIFO(s) if n < 3 else stat.S_ISSOCK(s)):
+        got("descriptor", n)
+a = socket.socket(fileno=os.dup(3))
+uid = struct.unpack("3i", a.getsockopt(socket.SOL_SOCKET, 17, 12))[1]
+if uid not in (1000, 65534):
+    got("peer", uid)
+a.close()
+if os.getsid(0) != os.getpid() or os.getpgid(0) != os.getpid():
+    got("a session of processes that is not its own")
 
 #: no other process is seen
 pids = {int(p) for p in os.listdir("/proc") if p.isdigit()}

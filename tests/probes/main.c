@@ -2,6 +2,7 @@
  *
  *   probes INIT        runs them all on a spawner of its own (INIT: the otari-init program)
  *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
+ *   PROBES_COLD=1      without a zygote
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
  *   PROBES=text        only the groups whose name holds the text (python escape abuse files life)
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
@@ -86,6 +87,8 @@ main(int argc, char **argv)
 		s.uid_base = 0x20000000;
 	if (getenv("PROBES_ROOTFS") != NULL)
 		(void)snprintf(s.rootfs, sizeof(s.rootfs), "%s", getenv("PROBES_ROOTFS"));
+	if (getenv("PROBES_COLD") != NULL)
+		(void)snprintf(s.preload, sizeof(s.preload), LEASE_NO_ZYGOTE);
 	if (!probe_start(&h, init, &s))
 		return 1;
 	print_layers(&h.report);
@@ -94,6 +97,8 @@ main(int argc, char **argv)
 		probe_stop(&h);
 		return rc;
 	}
+	if (getenv("PROBES_COLD") == NULL)
+		probes_zygote(&h); /* first: the others are to run in its children */
 	if (getenv("PROBES_RUN") != NULL)
 		return run_file(&h, getenv("PROBES_RUN"));
 	if (probe_wants("python"))

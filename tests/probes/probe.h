@@ -66,7 +66,11 @@ extern unsigned probes_passed, probes_failed;
 void probe_end(void);
 bool probe_wants(const char *name); /* the filter of the command line */
 
+/* Waits until sessions are born from the zygote; false: they are not. */
+bool probe_wait_zygote(struct probe_host *h, int ms);
+
 /* The groups. */
+void probes_zygote(struct probe_host *h);                      /* waits for one; its children */
 void probes_python(struct probe_host *h);                      /* what a call is */
 void probes_escape(struct probe_host *h);                      /* reaching out */
 void probes_abuse(struct probe_host *h);                       /* using up */

@@ -25,7 +25,7 @@ BANNED = [
     ("signal", ("tests/",), "the loop's signal events, sigaction"),
     (HEAP, ("base/", "tests/fuzz/", "sandbox/init/", "sandbox/zygote/"), "mem_*, an arena or a buf"),
     (RAW_FD, ("base/fd.c", "master/", "ipc/role", "ipc/control_client", "sandbox/", "worker/http/server.c", "tests/", "tools/"), "base/fd.h"),
-    (BLOCKING, ("tests/", "tools/", "sandbox/init/"), "the event loop"),
+    (BLOCKING, ("tests/", "tools/", "sandbox/init/", "sandbox/zygote/"), "the event loop"),
     (FORK, ("master/", "sandbox/", "ipc/role", "base/check.c", "tests/", "tools/"), "a role of its own; return"),
 ]
 

@@ -1,0 +1,2 @@
+/* Compiled once more, plain and position-independent. */
+#include "ipc/frames.c" /* NOLINT(bugprone-suspicious-include) */

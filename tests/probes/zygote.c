@@ -1,0 +1,130 @@
+/* zygote.c - sessions that are born from a zygote, and what becomes of it */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "tests/probes/probe.h"
+
+static struct probe_result r;
+
+/* What a fresh session says to the code. */
+static bool
+say(struct probe_host *h, const char *code)
+{
+	struct code_session *s = probe_open(h, NULL);
+	if (s == NULL)
+		return false;
+	probe_exec(h, s, code, 0, &r);
+	code_session_close(&s);
+	return !r.failed && r.return_code == 0;
+}
+
+static bool
+is_born(struct probe_host *h)
+{
+	return say(h, "print('open(4)' in open('/proc/self/cmdline').read())") &&
+	       strcmp(r.out, "True\n") == 0;
+}
+
+bool
+probe_wait_zygote(struct probe_host *h, int ms)
+{
+	for (int64_t until = clock_mono_ms() + ms; clock_mono_ms() < until;) {
+		if (is_born(h))
+			return true;
+		probe_turn(h, 100);
+	}
+	return false;
+}
+
+static void
+read_text(const char *path, char *text, size_t room)
+{
+	int fd = fd_open(path, O_RDONLY, 0);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
+	fd_close(&fd);
+	for (ssize_t i = 0; i < n; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	text[n > 0 ? n : 0] = '\0';
+}
+
+/* The spawner's grandchild that loads the libraries; 0: none runs. */
+static pid_t
+find_zygote(struct probe_host *h)
+{
+	char path[64], list[4096], text[512];
+	long inner = h->spawner;
+	(void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", inner, inner);
+	read_text(path, list, sizeof(list));
+	inner = strtol(list, NULL, 10);
+	(void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", inner, inner);
+	read_text(path, list, sizeof(list));
+	char *at = list;
+	for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
+		(void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
+		read_text(path, text, sizeof(text));
+		if (strstr(text, "open(4)") != NULL)
+			return (pid_t)pid;
+	}
+	return 0;
+}
+
+static void
+lose(struct probe_host *h, int sig, const char *name)
+{
+	probe_name(name);
+	pid_t before = find_zygote(h);
+	if (!EXPECT(before > 0, "no zygote is found"))
+		return;
+	EXPECT(kill(before, sig) == 0, "%d", errno);
+	int64_t slowest = 0;
+	for (int i = 0; i < 8; i++) {
+		int64_t start = clock_mono_ms();
+		EXPECT(say(h, "print(6 * 7)") && strcmp(r.out, "42\n") == 0, "%s%s", r.out, r.why);
+		int64_t took = clock_mono_ms() - start;
+		slowest = took > slowest ? took : slowest;
+	}
+	EXPECT(slowest < 9000, "%lld ms", (long long)slowest);
+	EXPECT(probe_wait_zygote(h, 60000), "no other zygote came");
+	EXPECT(find_zygote(h) != before, "it is still there");
+}
+
+static void
+chance(struct probe_host *h)
+{
+	static const char code[] =
+	    "import random, sys, uuid\nprint(random.random(), uuid.uuid4(), "
+	    "sys.modules['numpy'].random.rand() if 'numpy' in sys.modules else '')";
+	static char first[sizeof(r.out)];
+	probe_name("sessions of one zygote draw other random numbers");
+	EXPECT(say(h, code), "%s", r.err);
+	memcpy(first, r.out, sizeof(first));
+	EXPECT(say(h, code), "%s", r.err);
+	char *a = NULL, *b = NULL;
+	for (int i = 0; i < 3; i++) {
+		const char *x = strtok_r(i == 0 ? first : NULL, " \n", &a);
+		const char *y = strtok_r(i == 0 ? r.out : NULL, " \n", &b);
+		if (x != NULL && y != NULL)
+			EXPECT(strcmp(x, y) != 0, "%s", x);
+	}
+}
+
+void
+probes_zygote(struct probe_host *h)
+{
+	probe_name("sessions are born from a zygote");
+	EXPECT(probe_wait_zygote(h, 60000), "none in a minute");
+	chance(h);
+	if (probe_wants("zygote")) {
+		lose(h, SIGKILL, "a killed zygote is replaced, sessions go on meanwhile");
+		lose(h, SIGSTOP, "a zygote that does not answer is replaced");
+	}
+	probe_end();
+}
