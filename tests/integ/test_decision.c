@@ -133,7 +133,7 @@ Test(decision, auto_is_the_provider_where_it_has_the_tool)
 Test(decision, the_deployments_default_comes_before_auto)
 {
 	static const struct row kept[] = {
-	    {"9", MESSAGES, "claude:text", BARE, NULL, FORWARDED},
+	    {"9, bare", MESSAGES, "claude:text", BARE, NULL, FORWARDED},
 	    {"10", MESSAGES, "fake:tool", OURS, NULL, PLAIN},
 	    {"a header beats it", MESSAGES, "fake:tool", DATED, "Otari-Code-Execution: otari",
 		NATIVE},
@@ -150,6 +150,14 @@ Test(decision, the_deployments_default_comes_before_auto)
 	    s, "PATCH", "/v1/tool-settings", "{\"code_execution_executor\":\"provider\"}", 200);
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++)
 		check(s, &kept[i]);
+	/* 9; differs: row 22: a chat provider has no such tool, and the client is told */
+	struct reply r;
+	ask(s, &(struct row){"9", MESSAGES, "fake:text", DATED, NULL, FORWARDED}, &r);
+	cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	cr_expect(
+	    str_find(reply_header(&r, "Otari-Dropped"), STR("code_execution_20250825")) != SIZE_MAX,
+	    "%s", r.head.ptr);
+	reply_done(&r);
 	admin_must(s, "PATCH", "/v1/tool-settings", "{\"code_execution_executor\":\"otari\"}", 200);
 	for (size_t i = 0; i < ARRAY_LEN(claimed); i++)
 		check(s, &claimed[i]);

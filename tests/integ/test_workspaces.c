@@ -225,6 +225,24 @@ Test(workspaces, writers_race_without_a_conflict)
 	server_stop(&s);
 }
 
+Test(workspaces, are_told_of_a_policy_that_is_saved_and_not_in_force)
+{
+	const struct server_opts opts = {.conf = "publish_timeout_ms: 1000\n"};
+	struct server *s = server_start(&opts);
+	struct text path = policy_path(DEFAULT_WORKSPACE);
+
+	server_expect(s, "change saved but not in force");
+	cr_assert(kill(s->pid, SIGSTOP) == 0); /* the master does not answer */
+	admin_refused(s, "PUT", path.s, "{\"enabled\":true,\"max_iterations\":5}", 503, "saved",
+	    "not in force");
+	json_t *root = admin(s, "GET", path.s, NULL, 200);
+	cr_expect_eq(at_int(root, "max_iterations"), 5);
+	json_decref(root);
+	cr_assert(kill(s->pid, SIGCONT) == 0);
+	put_policy(s, "{\"enabled\":true,\"max_iterations\":6}");
+	server_stop(&s);
+}
+
 /* differs: row 19 */
 Test(workspaces, what_the_file_declares_is_read_only)
 {
