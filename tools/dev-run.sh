@@ -19,6 +19,7 @@ base=http://127.0.0.1:$port
 if curl -s -o /dev/null --max-time 2 "$base/health"; then
 	die "something answers on port $port already; another port: OTARI_PORT=8010 make run"
 fi
+[ -e "$out/otari" ] || echo "building into build/$flavour"
 make_ BUILD="$flavour" all || exit 1
 
 if [ "$(id -u)" = 0 ]; then
