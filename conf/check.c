@@ -13,6 +13,9 @@
 #define DEFAULT_CONTROL     "control.sock"
 
 enum { BACKEND_LOCAL, BACKEND_S3, BACKEND_URL, BACKEND_FSSPEC };
+enum { REQUIRE_PRICING_FALSE, REQUIRE_PRICING_TRUE, REQUIRE_PRICING_AUTO };
+
+#define SANDBOX_CPU_DEFAULT 100u /* of the key table */
 
 /* Line for an error about a key's value, wherever it came from. */
 static uint32_t
@@ -199,6 +202,9 @@ check_service(struct loader *ld)
 	if (c->rate_limit_rpm != 0)
 		conf_warning(ld->r, line_of(ld, "rate_limit_rpm"),
 		    "rate_limit_rpm: not built yet, no limit is kept");
+	if (c->require_pricing == REQUIRE_PRICING_TRUE)
+		conf_warning(ld->r, line_of(ld, "require_pricing"),
+		    "require_pricing: not built yet, models without a price are answered");
 }
 
 /* --- files and sandbox ----------------------------------------------------------------------- */
@@ -219,6 +225,9 @@ check_files(struct loader *ld)
 	else if (c->files_backend != BACKEND_LOCAL)
 		conf_error(ld->r, line, "files_backend: %s is not built yet; use local",
 		    conf_files_backend(c));
+	if (c->files_provider_copy)
+		conf_warning(ld->r, line_of(ld, "files_provider_copy"),
+		    "files_provider_copy: not built yet, the provider keeps its files");
 	if (c->files_output_max_bytes > c->files_max_bytes)
 		c->files_output_max_bytes = c->files_max_bytes;
 }
@@ -240,6 +249,15 @@ check_sandbox(struct loader *ld)
 		    STR_FMT(conf_shown(c->sandbox_url)));
 	if (c->sandbox_serve.ptr != NULL)
 		conf_error(ld->r, line_of(ld, "sandbox_serve"), "sandbox_serve: not built yet");
+	/* A wall that was asked for and is not there must not be taken for one that is. */
+	if (c->sandbox_require_cgroup)
+		conf_error(ld->r, line_of(ld, "sandbox_require_cgroup"),
+		    "sandbox_require_cgroup: memory cgroups are not built yet, so no code could "
+		    "run; "
+		    "a session's memory is bounded by limits of its processes and a watch");
+	if (c->sandbox_cpu != SANDBOX_CPU_DEFAULT)
+		conf_warning(ld->r, line_of(ld, "sandbox_cpu"),
+		    "sandbox_cpu: not built yet, a session may use every processor");
 	if (c->sandbox_file_bytes > c->sandbox_workspace_bytes)
 		conf_error(ld->r, line_of(ld, "sandbox_file_bytes"),
 		    "sandbox_file_bytes: more than sandbox_workspace_bytes");

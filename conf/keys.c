@@ -85,8 +85,9 @@ static const struct conf_key KEYS[] = {
 	"Time without the database after which requests are refused.")},
 
     /* --- requests --- */
-    {GROUP("Requests"), CHOICE(require_pricing, "auto", "false|true|auto", 0, SNAPSHOT,
-			    "Refuse what has no price; auto: once any price exists.")},
+    {GROUP("Requests"),
+	CHOICE(require_pricing, "auto", "false|true|auto", 0, SNAPSHOT,
+	    "Refuse what has no price; auto: once any price exists (not built yet).")},
     {FLAG(reject_user_mismatch, "false", SNAPSHOT,
 	"Refuse a request whose user is not the key's own.")},
     {FLAG(strict_translation, "false", SNAPSHOT,
@@ -124,7 +125,8 @@ static const struct conf_key KEYS[] = {
     {NUMBER(files_sweep_interval_sec, "3600", "s", 0, 30 * 86400, SNAPSHOT,
 	"Time between two sweeps of expired and deleted files; 0 turns them off.")},
     {FLAG(files_provider_copy, "false", SNAPSHOT,
-	"Copy files that a provider's own code execution made, instead of fetching on demand.")},
+	"Copy files that a provider's own code execution made, instead of fetching on demand (not "
+	"built yet).")},
     {FLAG(file_understanding_enabled, "true", SNAPSHOT,
 	"Put the contents of attached files into requests to models that cannot read them.")},
 
@@ -159,7 +161,7 @@ static const struct conf_key KEYS[] = {
 	"Memory of one session.")},
     {NUMBER(sandbox_pids, "64", NULL, 4, 4096, SPAWNER, "Processes and threads of one session.")},
     {NUMBER(sandbox_cpu, "100", "percent of one processor", 0, 100000, SPAWNER,
-	"Processor time of one session; 0: no limit.")},
+	"Processor time of one session; 0: no limit (not built yet).")},
     {NUMBER(sandbox_workspace_bytes, "268435456", "bytes", MIB, 1024 * GIB, SPAWNER,
 	"Size of a session's writable directories together.")},
     {NUMBER(sandbox_workspace_inodes, "8192", NULL, 64, 10000000, SPAWNER,
@@ -177,7 +179,8 @@ static const struct conf_key KEYS[] = {
 	"Time that a request waits for a free session before it is answered with 503.")},
     {NUMBER(sandbox_uid_base, "1900000000", NULL, 65536, 4000000000ull, SPAWNER,
 	"First of the host's user ids that sessions run under, when started as root.")},
-    {FLAG(sandbox_require_cgroup, "false", SPAWNER, "Refuse to run code without memory cgroups.")},
+    {FLAG(sandbox_require_cgroup, "false", SPAWNER,
+	"Refuse to run code without memory cgroups (not built yet: true is refused).")},
     {TEXT(sandbox_serve, KT_LISTEN, NULL, RESTART,
 	"Address and port where this sandbox is offered to other gateways.")},
 

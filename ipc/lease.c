@@ -223,7 +223,7 @@ lease_layer_hint(enum sandbox_layer l, int sys_errno)
 	case SB_LANDLOCK:
 		return "a second wall over paths; the kernel needs CONFIG_SECURITY_LANDLOCK";
 	case SB_MEMORY_CGROUP:
-		return "memory is bounded per process only; run as root with a memory cgroup";
+		return "each process is bounded and a watch adds up a session; no cgroups yet";
 	case SB_PID_NS:
 	case SB_NET_NS:
 	case SB_IPC_UTS_NS:

@@ -74,6 +74,42 @@ Test(turn, messages_on_a_chat_model_show_the_native_blocks)
 	server_stop(&s);
 }
 
+Test(turn, runs_of_code_are_bounded_for_a_request)
+{
+	struct server *s = start_with_sandbox();
+	struct buf prompt = BUF_INIT(65536);
+	struct reply r;
+	int n = 0;
+
+	buf_add(&prompt, STR("run: 1"));
+	for (int i = 1; i < 258; i++)
+		buf_add(&prompt, STR("\n---\n1"));
+	ask_model(s, "/v1/messages", "fake:parallel", prompt.ptr, "[" DATED "]", false, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	for (const char *p = r.body.ptr; (p = strstr(p, "too_many_requests")) != NULL; p++)
+		n++;
+	cr_expect_eq(n, 2, "%d calls were refused", n);
+	reply_done(&r);
+	buf_done(&prompt);
+	server_stop(&s);
+}
+
+Test(turn, what_cannot_be_said_is_refused_where_that_is_asked_for)
+{
+	struct server *s =
+	    server_start(&(struct server_opts){.conf = "strict_translation: true\n"});
+	struct reply r;
+
+	server_ask(s, "POST", "/v1/messages",
+	    STR("{\"model\":\"fake:text\",\"max_tokens\":9,\"top_k\":5,\"messages\":[{\"role\":"
+		"\"user\",\"content\":\"hi\"}]}"),
+	    NULL, &r);
+	cr_expect_eq(r.status, 400, "%ld %s", r.status, r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "top_k") != NULL, "%s", r.body.ptr);
+	reply_done(&r);
+	server_stop(&s);
+}
+
 Test(turn, a_messages_stream_holds_the_same_blocks)
 {
 	struct server *s = start_with_sandbox();

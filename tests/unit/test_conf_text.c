@@ -122,6 +122,29 @@ Test(conf_text, ships_a_file_that_loads)
 	mem_free(text);
 }
 
+/* What is asked for and not there must not be believed in. */
+Test(conf_text, says_what_is_not_built)
+{
+	static const struct {
+		const char *text;
+		bool loads;
+		const char *says;
+	} rows[] = {
+	    {"sandbox_require_cgroup: true\n", false, "memory cgroups are not built yet"},
+	    {"sandbox_cpu: 50\n", true, "sandbox_cpu: not built yet"},
+	    {"require_pricing: true\n", true, "require_pricing: not built yet"},
+	    {"files_provider_copy: true\n", true, "files_provider_copy: not built yet"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct loaded l = load_text(str_c(rows[i].text), STR("OPENAI_API_KEY=x\0"));
+		const struct buf *b = rows[i].loads ? &l.report.warnings : &l.report.errors;
+		cr_assert(b->ptr != NULL && strstr(b->ptr, rows[i].says) != NULL, "row %zu: %s", i,
+		    b->ptr != NULL ? b->ptr : "");
+		cr_assert_eq(l.report.error_count > 0, !rows[i].loads, "row %zu", i);
+		done(&l);
+	}
+}
+
 Test(conf_text, has_a_sound_key_table)
 {
 	size_t n;

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 
-#define ANSWER_CALLS_MAX 8
+#define ANSWER_CALLS_MAX 320
 
 struct answer_call {
 	char id[ID_SIZE];

@@ -144,6 +144,7 @@ fill_limits(const struct conversation *conv, const struct snap_settings *s,
 	    .keepalive_ms = s->keepalive_ms,
 	    .max_inline_bytes = s->files_inline_max_bytes,
 	    .retention_hours = s->files_retention_hours,
+	    .is_strict = s->strict_translation != 0,
 	};
 }
 

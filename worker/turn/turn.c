@@ -199,7 +199,13 @@ on_encoded(struct turn *t, const struct err *failed)
 		turn_fail(t, request_status_of(failed->code), NULL, str_c(failed->msg));
 		return;
 	}
-	if (t->rounds == 1 && t->plan.conv->dropped != NULL)
+	bool has_dropped = t->rounds == 1 && t->plan.conv->dropped != NULL;
+	if (has_dropped && t->plan.limits.is_strict) {
+		turn_failf(t, 400, "this model's provider has nothing for: %.*s",
+		    STR_FMT(dropped_header(t)));
+		return;
+	}
+	if (has_dropped)
 		http_reply_header(t->req->x, "Otari-Dropped", dropped_header(t));
 	board_count(t->req->env->slot, BC_UPSTREAM_CALLS, 1);
 	if (upstream_start(t->req->env->client, t->req->arena, &t->plan.target, t->provider->path,

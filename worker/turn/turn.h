@@ -39,6 +39,7 @@ struct turn_limits { /* copied from settings and policy */
 	uint32_t max_output_files;
 	uint64_t max_output_bytes, max_inline_bytes;
 	int64_t retention_hours; /* 0: for ever */
+	bool is_strict;          /* what the provider cannot be told is refused, not dropped */
 };
 
 struct turn_plan { /* what the preamble found out; copied by turn_start */
