@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -361,4 +362,40 @@ Test(chaos, nothing_is_left_over)
 	}
 	buf_done(&x.ids);
 	server_stop(&x.s);
+}
+
+/* The body's bytes go with the connection, its texts are read by threads until they are done. */
+Test(chaos, clients_leave_while_threads_work_for_them)
+{
+	struct server *s = server_start(&(struct server_opts){.workers = 1});
+	struct buf big = BUF_INIT(16u << 20);
+	struct reply r;
+	char body[1024], id[128];
+	for (int i = 0; i < 400000; i++)
+		buf_add(&big, STR("sixteen \"bytes\"\n"));
+	server_upload(
+	    s, "/v1/files", "big.txt", "text/plain", buf_str(&big), "user_data", NULL, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	json_t *root = reply_json(&r);
+	(void)snprintf(id, sizeof(id), "%s", at(root, "id"));
+	json_decref(root);
+	reply_done(&r);
+	(void)snprintf(body, sizeof(body),
+	    "{\"model\":\"fake:text\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\","
+	    "\"content\":["
+	    "{\"type\":\"text\",\"text\":\"a text that lies in the body\"},{\"type\":\"document\","
+	    "\"source\":{\"type\":\"file\",\"file_id\":\"%s\"}},{\"type\":\"text\",\"text\":\"and "
+	    "one "
+	    "behind\"}]}]}",
+	    id);
+	for (int i = 0; i < 25; i++) {
+		struct timespec pause = {0, i * 12000000L};
+		int fd = stream_open(s, "/v1/messages", body);
+		(void)nanosleep(&pause, NULL);
+		(void)close(fd);
+	}
+	cr_expect(wait_metric(s, "otari_requests_active", 1), "requests are left");
+	must_answer(s, "after the clients that left");
+	buf_done(&big);
+	server_stop(&s);
 }

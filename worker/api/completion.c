@@ -456,19 +456,20 @@ static void
 on_body(void *arg, struct str body)
 {
 	struct completion *c = arg;
-	c->body = body;
-	if (body.len <= INLINE_BODY_BYTES) {
-		parse(c);
-		parsed(c);
-		return;
-	}
-	/* the thread must not look at memory that goes with the connection */
+	/* Its memory goes with the connection. What is read of it points into it, and threads read
+	 * that (to parse, to look files up, to write the provider's body) when the client may be
+	 * gone. */
 	c->body = arena_str(c->req->arena, body);
 	if (arena_overflowed(c->req->arena)) {
 		request_errorf(c->req, 413, "the request is too large");
 		return;
 	}
-	submit(c, run_parse, done_parse);
+	if (c->body.len > INLINE_BODY_BYTES) {
+		submit(c, run_parse, done_parse);
+		return;
+	}
+	parse(c);
+	parsed(c);
 }
 
 void
