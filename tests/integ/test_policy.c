@@ -245,6 +245,30 @@ expect_status(struct server *s, const char *key, const char *tools, long status)
 	}
 }
 
+Test(policy, offers_no_image_that_the_sandbox_does_not_have)
+{
+	static const char body[] = "{\"enabled\":true,\"image\":\"python:3.12\"}";
+	static const char *const sandboxes[] = {"local:", NULL};
+
+	for (size_t i = 0; i < ARRAY_LEN(sandboxes); i++) {
+		const struct server_opts opts = {.sandbox = sandboxes[i],
+		    .conf = "sandbox_allowed_session_images: [\"python:3.12\"]\n"};
+		struct server *s = server_start(&opts);
+		struct text path = policy_path(DEFAULT_WORKSPACE);
+		json_t *root = admin(s, "GET", path.s, NULL, 200);
+
+		server_expect(s, "sandbox");
+		cr_expect_eq(json_array_size(at_json(root, "allowed_images")), i);
+		cr_expect_eq(json_is_true(at_json(root, "sandbox_configured")), i == 0);
+		json_decref(root);
+		if (i == 0)
+			admin_refused(s, "PUT", path.s, body, 422, "image: ", NULL);
+		else
+			admin_must(s, "PUT", path.s, body, 200);
+		server_stop(&s);
+	}
+}
+
 Test(policy, is_its_workspaces_own)
 {
 	struct server *s = start_with_sandbox();

@@ -29,11 +29,14 @@ struct policy_reading {
 	bool is_found;
 };
 
+/* The local sandbox has no images: a choice would be kept and never heeded. */
 static struct policy_images
 images_of(struct request *req)
 {
 	const struct snapshot *s = req->env->policy;
 	struct snap_table t = snapshot_policy(s)->session_images;
+	if (str_starts(snapshot_str(s, snapshot_policy(s)->settings.sandbox_url), STR("local:")))
+		t.count = 0;
 	struct policy_images images = {ARENA_NEW_ARRAY(req->arena, struct str, t.count), 0};
 	if (images.items == NULL)
 		return images;
