@@ -1,4 +1,6 @@
 /* The small pure helpers of the HTTP layer: uri, query, disposition, range, media types. */
+#include <string.h>
+
 #include <criterion/criterion.h>
 
 #include "base/arena.h"
@@ -77,6 +79,24 @@ Test(http_text, query_fields)
 	cr_assert(query_get_all(a, STR("ids[]=1&x=9&ids%5B%5D=2&ids=3&ids[]=4"), "ids", v, 3) == 4);
 	cr_assert(str_eq(v[0], STR("1")) && str_eq(v[1], STR("2")) && str_eq(v[2], STR("3")));
 	cr_assert(query_get_all(a, STR("ids[=1&idsx[]=2"), "ids", v, 3) == 0);
+	arena_free(&a);
+}
+
+/* What was read outlives the connection's memory. */
+Test(http_text, decoded_text_does_not_point_into_the_request)
+{
+	struct arena *a = arena_new(1 << 20);
+	char target[] = "user=somebody&ids=file-1";
+	char path[] = "file-123";
+	struct str query = str_n(target, sizeof(target) - 1), user, ids[2], id;
+	user = query_get(a, query, "user");
+	cr_assert_eq(query_get_all(a, query, "ids", ids, 2), 1);
+	cr_assert(uri_decode(a, str_n(path, sizeof(path) - 1), &id));
+	memset(target, 'x', sizeof(target));
+	memset(path, 'x', sizeof(path));
+	cr_expect(str_eq(user, STR("somebody")));
+	cr_expect(str_eq(ids[0], STR("file-1")));
+	cr_expect(str_eq(id, STR("file-123")));
 	arena_free(&a);
 }
 

@@ -25,10 +25,6 @@ escape_at(struct str s, size_t i)
 bool
 uri_decode(struct arena *a, struct str s, struct str *ret)
 {
-	if (str_chr(s, '%') == SIZE_MAX) {
-		*ret = s;
-		return true;
-	}
 	char *p = arena_alloc(a, s.len + 1);
 	if (p == NULL)
 		return false;
@@ -101,13 +97,20 @@ next_field(struct arena *a, struct str *rest, struct str *ret_name, struct str *
 	return false;
 }
 
+/* A value may be read by a thread when the connection and its head are gone. */
+static struct str
+copied(struct arena *a, struct str decoded, struct str source)
+{
+	return decoded.ptr == source.ptr ? arena_str(a, decoded) : decoded;
+}
+
 struct str
 query_get(struct arena *a, struct str query, const char *name)
 {
 	struct str k, v, want = str_c(name);
 	while (next_field(a, &query, &k, &v))
 		if (str_eq(k, want))
-			return form_decode(a, v);
+			return copied(a, form_decode(a, v), v);
 	return STR_NULL;
 }
 
@@ -122,7 +125,7 @@ query_get_all(struct arena *a, struct str query, const char *name, struct str *r
 		if (!str_eq(k, want))
 			continue;
 		if (n < max)
-			ret[n] = form_decode(a, v);
+			ret[n] = copied(a, form_decode(a, v), v);
 		n++;
 	}
 	return n;

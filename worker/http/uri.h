@@ -1,8 +1,8 @@
 /* uri.h - percent-encoding and query strings (RFC 3986 §2.1; forms: WHATWG URL §5.1)
  *
  * Process: any; pure.
- * Owns:    nothing; decoded text is in the given arena (or is the input itself where nothing needed
- *          decoding).
+ * Owns:    nothing; decoded text is always in the given arena, also where nothing needed decoding:
+ *          the input belongs to a connection, what is made of it to a request.
  * Limits:  none of its own: a query is part of the request target, LIMIT_HTTP_TARGET_BYTES.
  */
 #ifndef OTARI_WORKER_HTTP_URI_H
