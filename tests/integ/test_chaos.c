@@ -41,7 +41,7 @@ struct chaos {
 	uint32_t seed;
 	unsigned begun, left, answered, refused;
 	struct buf ids; /* of completions that were answered whole with 200: 'a','b',… */
-	char file_id[64];
+	char file_id[64], response_id[128];
 };
 
 static uint32_t
@@ -79,6 +79,26 @@ ask_completion(struct chaos *x, struct client *c)
 	c->is_completion = true;
 	post(x, c, messages ? "/v1/messages" : "/v1/chat/completions", "application/json",
 	    str_c(body));
+}
+
+static void
+ask_response(struct chaos *x, struct client *c)
+{
+	static const char *const models[] = {"fake:text", "fake:slow-20", "claude:reasoning",
+	    "answers:text", "answers:slow-20", "answers:cut", "answers:error-event", "fake:cut",
+	    "answers:big-30000", "fake:tool", "claude:tool"};
+	char body[1024];
+	bool goes_on = x->response_id[0] != '\0' && draw(x, 2) == 0;
+	(void)snprintf(body, sizeof(body),
+	    "{\"model\":\"%s\",\"stream\":%s,\"store\":%s,%s%s%s\"input\":\"run: print(1)\"%s}",
+	    models[draw(x, ARRAY_LEN(models))], draw(x, 2) == 0 ? "true" : "false",
+	    draw(x, 4) > 0 ? "true" : "false", goes_on ? "\"previous_response_id\":\"" : "",
+	    goes_on ? x->response_id : "", goes_on ? "\"," : "",
+	    draw(x, 2) == 0
+		? ",\"tools\":[{\"type\":\"code_interpreter\",\"container\":{\"type\":\"auto\"}}]"
+		: "");
+	c->is_completion = true;
+	post(x, c, "/v1/responses", "application/json", str_c(body));
 }
 
 static void
@@ -130,8 +150,10 @@ begin(struct chaos *x, struct client *c)
 	buf_clear(&c->out);
 	buf_clear(&c->in);
 	uint32_t what = draw(x, 20);
-	if (what < 9)
+	if (what < 6)
 		ask_completion(x, c);
+	else if (what < 9)
+		ask_response(x, c);
 	else if (what < 14)
 		ask_code(x, c);
 	else if (what < 17)
@@ -169,6 +191,12 @@ note(struct chaos *x, struct client *c)
 	    str_ends(in, STR("0\r\n\r\n")) || str_find(in, STR("Content-Length")) != SIZE_MAX;
 	if (c->is_completion && is_whole)
 		buf_printf(&x->ids, "%s'%.*s'", x->ids.len > 0 ? "," : "", STR_FMT(id));
+	at = str_find(in, STR("\"id\":\"resp_"));
+	if (at != SIZE_MAX && str_find(in, STR("\"status\":\"completed\"")) != SIZE_MAX) {
+		struct str text = str_from(in, at + 6);
+		(void)str_copy(
+		    x->response_id, sizeof(x->response_id), str_sub(text, 0, str_chr(text, '"')));
+	}
 	at = str_find(in, STR("\"id\":\"file-"));
 	if (x->file_id[0] == '\0' && at != SIZE_MAX && str_find(in, STR("data.bin")) != SIZE_MAX) {
 		rest = str_from(in, at + 6);

@@ -233,7 +233,7 @@ on_inserted(struct work *w, const struct err *err)
 		answer(u);
 		return;
 	}
-	/* Where the row may have been made, its bytes stay; the sweeper sorts it out. */
+	/* Where the row may have been made, its bytes stay. */
 	if (err->code != ERR_UNCERTAIN)
 		upload_store_drop(&u->store);
 	request_fail(u->req, err);

@@ -47,8 +47,8 @@ on_dropped(struct work *w, const struct err *err)
 	s->is_committed = false;
 	blob_put_abort(&s->put);
 	if (err != NULL)
-		log_warn("bytes of a failed upload stay until the sweep",
-		    LOG_C("request_id", w->req->id), LOG_ERR(err));
+		log_warn("bytes of a failed upload stay behind", LOG_C("request_id", w->req->id),
+		    LOG_ERR(err));
 }
 
 static void
@@ -88,8 +88,8 @@ start_drop(struct upload_store *s)
 	/* The worker is ending: better a short wait here than a temporary file that stays. */
 	blob_put_abort(&s->put);
 	if (s->is_committed)
-		log_warn("bytes of a failed upload stay until the sweep",
-		    LOG_C("request_id", s->req->id), LOG_ERR(&err));
+		log_warn("bytes of a failed upload stay behind", LOG_C("request_id", s->req->id),
+		    LOG_ERR(&err));
 	s->is_committed = false;
 }
 
