@@ -322,14 +322,34 @@ static void
 print_times(const char *what, int64_t *us, size_t n)
 {
 	qsort(us, n, sizeof(us[0]), cmp_i64);
-	(void)printf("measured  %-34s p50 %6.2f ms  p90 %6.2f  max %6.2f  n=%zu\n", what,
-	    (double)us[n / 2] / 1e3, (double)us[n * 9 / 10] / 1e3, (double)us[n - 1] / 1e3, n);
+	(void)printf("measured  %-34s p50 %6.2f ms  p90 %6.2f  p99 %6.2f  max %6.2f  n=%zu\n", what,
+	    (double)us[n / 2] / 1e3, (double)us[n * 9 / 10] / 1e3, (double)us[n * 99 / 100] / 1e3,
+	    (double)us[n - 1] / 1e3, n);
+}
+
+/* One after the other, each used once, with nothing between them: the pool never rests. */
+static void
+measure_rate(struct probe_host *h)
+{
+	enum { COUNT = 100 };
+	int64_t open[COUNT], start = clock_mono_us();
+	for (size_t i = 0; i < COUNT; i++) {
+		int64_t t0 = clock_mono_us();
+		struct code_session *s = probe_open(h, NULL);
+		open[i] = clock_mono_us() - t0;
+		probe_exec(h, s, "print(1)", 0, &r);
+		code_session_close(&s);
+	}
+	double seconds = (double)(clock_mono_us() - start) / 1e6;
+	print_times("session open, while the pool refills", open, COUNT);
+	(void)printf("measured  sessions one after another         %.1f a second  n=%d\n",
+	    COUNT / seconds, COUNT);
 }
 
 void
 probes_measure(struct probe_host *h)
 {
-	enum { OPENS = 30, CALLS = 100 };
+	enum { OPENS = 30, CALLS = 300 };
 	int64_t pool[OPENS], cold[OPENS], first[OPENS], call[CALLS];
 	size_t colds = 0;
 	for (size_t i = 0; i < OPENS; i++) {
@@ -382,4 +402,5 @@ probes_measure(struct probe_host *h)
 	print_times("session open, made for the request", cold, OPENS);
 	print_times("print(1), first call", first, OPENS);
 	print_times("print(1), later calls", call, CALLS);
+	measure_rate(h);
 }

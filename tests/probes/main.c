@@ -97,9 +97,12 @@ main(int argc, char **argv)
 		probe_stop(&h);
 		return rc;
 	}
-	if (getenv("PROBES_COLD") == NULL)
+	bool is_one_file = getenv("PROBES_RUN") != NULL;
+	if (getenv("PROBES_COLD") == NULL && is_one_file)
+		(void)probe_wait_zygote(&h, 60000);
+	else if (getenv("PROBES_COLD") == NULL)
 		probes_zygote(&h); /* first: the others are to run in its children */
-	if (getenv("PROBES_RUN") != NULL)
+	if (is_one_file)
 		return run_file(&h, getenv("PROBES_RUN"));
 	if (probe_wants("python"))
 		probes_python(&h);
