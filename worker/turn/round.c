@@ -10,7 +10,7 @@ on_block(struct turn *t, const struct turn_event *ev)
 		bool is_call = ev->kind == BLOCK_CALL;
 		t->in_own_call =
 		    is_call && t->plan.tool_name.len > 0 && str_eq(ev->name, t->plan.tool_name);
-		if (is_call && !t->in_own_call)
+		if (is_call && !t->in_own_call && ev->choice == 0)
 			t->has_foreign_call = true;
 		if (t->in_own_call) {
 			buf_clear(&t->arguments);
@@ -26,6 +26,8 @@ on_block(struct turn *t, const struct turn_event *ev)
 	if (ev->type != TURN_BLOCK_STOP)
 		return;
 	t->in_own_call = false;
+	if (ev->choice != 0) /* the transcript goes on from the first choice alone */
+		return;
 	struct tool_call *call = ARENA_NEW(t->req->arena, struct tool_call);
 	if (call == NULL)
 		return;
