@@ -1,4 +1,5 @@
 /* Requests that go through as they are: the fast path, and errors of the provider. */
+#include <stdio.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
@@ -217,5 +218,34 @@ Test(forward, a_provider_that_breaks_off_is_seen_by_the_client)
 	    NULL, &r);
 	cr_expect(r.status == 502 || r.curl_code != 0, "%ld %s", r.status, r.body.ptr);
 	reply_done(&r);
+	server_stop(&s);
+}
+
+/* A client of the newer generation asks for a thread and goes on without when it is told so. */
+Test(forward, a_thread_is_refused_in_the_words_that_clients_act_on)
+{
+	static const char *const models[] = {"fake:text", "claude:text", "answers:text"};
+	static const char *const headers[] = {"anthropic-version: 2026-10-21", NULL};
+	struct server *s = server_start(NULL);
+	struct reply r;
+	char body[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+		(void)snprintf(body, sizeof(body),
+		    "{\"model\":\"%s\",\"max_tokens\":9,\"thread\":{\"type\":\"create\"},"
+		    "\"messages\":[{"
+		    "\"role\":\"user\",\"content\":\"hi\"}]}",
+		    models[i]);
+		server_ask(s, "POST", "/v1/messages", str_c(body),
+		    &(struct ask_opts){.headers = headers}, &r);
+		json_t *root = reply_json(&r);
+		cr_expect_eq(r.status, 400, "%s: %ld", models[i], r.status);
+		cr_expect_str_eq(at(root, "error.type"), "invalid_request_error");
+		cr_expect_str_eq(
+		    at(root, "error.details.error_code"), "thread_unsupported_request");
+		cr_expect_str_eq(at(root, "error.details.unsupported.0"), "thread");
+		json_decref(root);
+		reply_done(&r);
+	}
 	server_stop(&s);
 }
