@@ -221,6 +221,37 @@ Test(known_bugs, d3_malformed_arguments_are_told_as_such_and_not_run)
 	server_stop(&s);
 }
 
+Test(known_bugs, d7_characters_cut_by_the_codes_own_writes_arrive_whole)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	size_t found = 0;
+
+	post(s, "/v1/messages",
+	    "{\"model\":\"fake:tool\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\","
+	    "\"content\":"
+	    "\"run: import os\\nb = chr(0x5317).encode() * 20000\\nfor i in range(0, len(b), "
+	    "1000): "
+	    "os.write(1, b[i:i+1000])\"}],\"tools\":[" DATED "]}",
+	    &r);
+	cr_expect_eq(r.status, 200, "%.300s", r.body.ptr);
+	json_t *root = reply_json(&r); /* valid UTF-8, or it would not parse */
+	json_t *block;
+	size_t i;
+	json_array_foreach(json_object_get(root, "content"), i, block) {
+		struct str out = str_c(at(block, "content.stdout"));
+		if (out.len == 0)
+			continue;
+		found++;
+		cr_expect_eq(out.len, 60000);
+		cr_expect_eq(str_find(out, STR("\xef\xbf\xbd")), SIZE_MAX, "a character was lost");
+	}
+	cr_expect_eq(found, 1);
+	json_decref(root);
+	reply_done(&r);
+	server_stop(&s);
+}
+
 Test(known_bugs, d9_a_turn_with_our_tool_and_the_clients_keeps_both)
 {
 	struct server *s = start_with_sandbox();

@@ -41,7 +41,7 @@ Test(turn_text, result_sections_and_error_marks)
 	}
 }
 
-Test(turn_text, d5_d6_d7_output_becomes_bounded_text)
+Test(turn_text, d5_d6_output_becomes_bounded_text)
 {
 	struct buf b = BUF_INIT(4 << 20);
 	result_clean(str_n("a\0b\xff", 4), 4, &b);

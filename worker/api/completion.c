@@ -97,11 +97,6 @@ resolve_target(struct completion *c)
 		request_errorf(req, 403, "this key may not use that model");
 		return false;
 	}
-	if (dialect_of(c->target.wire) == NULL) {
-		request_errorf(req, 501, "providers of the %s wire are not supported yet",
-		    wire_name(c->target.wire));
-		return false;
-	}
 	return true;
 }
 
