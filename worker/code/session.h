@@ -26,6 +26,17 @@ struct code_open; /* an open that has not answered yet */
 
 enum code_kind { CODE_PYTHON, CODE_BASH, CODE_EDITOR };
 
+/* What the text editor is asked. Paths: relative to the working directory, or absolute and below it
+ * or below /mnt/data; every name is resolved inside the sandbox. */
+enum code_edit_command { CODE_EDIT_VIEW, CODE_EDIT_CREATE, CODE_EDIT_STR_REPLACE };
+struct code_edit {
+	enum code_edit_command command;
+	struct str path;
+	struct str old;  /* str_replace: must occur exactly once */
+	struct str text; /* create: the whole file; str_replace: what takes its place */
+	int32_t first_line, last_line; /* view: from 1; last -1: to the end; 0, 0: all of it */
+};
+
 #define CODE_SOURCE_MAX (4u << 20) /* longest program of one call, bytes */
 
 struct code_config {
@@ -90,6 +101,27 @@ struct code_omitted {
 	enum code_omit reason;
 };
 
+enum code_edit_error {
+	CODE_EDIT_OK,
+	CODE_EDIT_NOT_FOUND, /* no such file */
+	CODE_EDIT_INVALID,   /* path outside, no such lines, a directory to be written */
+	CODE_EDIT_NO_MATCH,
+	CODE_EDIT_MANY_MATCHES,
+	CODE_EDIT_NOT_TEXT,
+	CODE_EDIT_TOO_LARGE, /* the file, or what would come out */
+	CODE_EDIT_FAILED,    /* disk full, … */
+};
+
+/* Lines count from 1. The text of a view and the diff of a str_replace (lines that start with "-",
+ * "+" or " ") are in code_result.out. */
+struct code_edit_result {
+	enum code_edit_error error;
+	bool is_update;                                     /* create: there was such a file */
+	bool is_directory;                                  /* view: out lists it */
+	int32_t first_line, line_count, total_lines;        /* view */
+	int32_t old_start, old_lines, new_start, new_lines; /* str_replace, as a diff's hunk */
+};
+
 struct code_result {              /* borrowed until return */
 	const struct err *failed; /* the session broke: close it; the rest is what arrived */
 	bool timed_out;           /* over the time limit */
@@ -105,6 +137,7 @@ struct code_result {              /* borrowed until return */
 	size_t omitted_count;
 	uint32_t omitted_total; /* all of them */
 	uint32_t exec_ms;
+	const struct code_edit_result *edit; /* of code_session_edit(), when it ran; else NULL */
 };
 
 /* Produced files come one after the other, in the order of their paths, then done. Paths are
@@ -121,6 +154,9 @@ struct code_run_ops {
  * CODE_SOURCE_MAX bytes, else failed is ERR_TOOLARGE in done; the session stays usable then. */
 void code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
     uint32_t timeout_ms, const struct code_run_ops *ops, void *arg);
+/* The same for the text editor; e is copied. */
+void code_session_edit(struct code_session *s, const struct code_edit *e, uint32_t timeout_ms,
+    const struct code_run_ops *ops, void *arg);
 /* Back-pressure for produced files: no file callback while paused. */
 void code_session_pause(struct code_session *s);
 void code_session_resume(struct code_session *s);
