@@ -145,12 +145,16 @@ static void
 show_code(struct random *r, struct clients *c)
 {
 	static struct str files[] = {STR_INIT("file-1")};
+	static const struct str inputs[] = {STR_INIT("{}"), STR_INIT("{\"code\":\"\\n\"}"),
+	    STR_INIT("{\"command\":\"view\",\"path\":\"a\"}")};
 	struct code_record rec = {.id = STR("otari_srvtoolu_1"),
-	    .tool = STR("code_execution"),
+	    .tool = (enum code_tool)next(r, CODE_TOOL_COUNT),
+	    .input_raw = PICK(r, inputs),
 	    .code = PICK(r, texts),
 	    .ran = next(r, 2),
 	    .out = PICK(r, texts),
 	    .err = PICK(r, texts),
+	    .edit = {.answer = (enum edit_answer)next(r, 3), .is_directory = next(r, 2)},
 	    .file_ids = files,
 	    .file_names = files,
 	    .file_count = next(r, 2)};

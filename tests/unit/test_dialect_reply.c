@@ -75,7 +75,8 @@ record(void)
 {
 	static struct str ids[] = {STR_INIT("file-1"), STR_INIT("file-2")};
 	return (struct code_record){.id = STR("otari_srvtoolu_1"),
-	    .tool = STR("code_execution"),
+	    .tool = CODE_TOOL_PYTHON,
+	    .input_raw = STR("{\"code\":\"print(\\\"\xc3\xa9\\\")\\n\"}"),
 	    .code = STR("print(\"\xc3\xa9\")\n"),
 	    .ran = true,
 	    .out = STR("\xc3\xa9\n"),

@@ -96,7 +96,8 @@ record(void)
 	static struct str names[] = {STR_INIT("plot.PNG"), STR_INIT("data.csv")};
 	return (struct code_record){.id = STR("otari_ci_1"),
 	    .container_id = STR("otari_cntr_1"),
-	    .tool = STR("code_execution"),
+	    .tool = CODE_TOOL_PYTHON,
+	    .input_raw = STR("{\"code\":\"print(\\\"\xc3\xa9\\\")\\n\"}"),
 	    .code = STR("print(\"\xc3\xa9\")\n"),
 	    .ran = true,
 	    .out = STR("\xc3\xa9\n"),

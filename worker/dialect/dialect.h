@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "worker/dialect/code_record.h"
 #include "worker/dialect/conversation.h"
 #include "worker/dialect/turn_event.h"
 
@@ -36,21 +37,6 @@ struct reply_options {
 	/* Where clients find us, without a slash at the end: for links to files that code made.
 	 * Empty: no links. */
 	struct str public_base_url;
-};
-
-/* One finished execution, for the caller's own vocabulary. ids are minted by turn/mint.c. */
-struct code_record {
-	struct str id;           /* "otari_srvtoolu_…" / "otari_ci_…" */
-	struct str container_id; /* "otari_cntr_…" */
-	struct str tool;         /* "code_execution" */
-	struct str code;         /* valid UTF-8 */
-	bool ran;                /* false: never answered, error_code says why */
-	struct str error_code;   /* "unavailable", "execution_time_exceeded", … */
-	struct str out, err;     /* valid UTF-8, bounded */
-	int32_t return_code;
-	struct str *file_ids; /* stored files, in order */
-	struct str *file_names;
-	size_t file_count;
 };
 
 struct events; /* reader of one answer */

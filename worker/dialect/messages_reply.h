@@ -22,6 +22,8 @@ struct messages_reply {
 	enum wire usage_wire;
 };
 
+/* The result block of an execution, of its kind. */
+void messages_write_code_result(struct jw *w, const struct code_record *rec);
 /* The open block as one JSON value of a whole answer. */
 void messages_write_whole_block(struct messages_reply *m, struct jw *w);
 /* Members of `usage` and the end of a message. */

@@ -10,49 +10,8 @@ write_use(struct jw *w, const struct code_record *rec, bool with_input)
 	jw_object(w);
 	jw_kcstr(w, "type", "server_tool_use");
 	jw_kstr(w, "id", rec->id);
-	jw_kstr(w, "name", rec->tool);
-	jw_key(w, "input");
-	jw_object(w);
-	if (with_input)
-		jw_kstr(w, "code", rec->code);
-	jw_end_object(w);
-	jw_end_object(w);
-}
-
-static void
-write_outputs(struct jw *w, const struct code_record *rec)
-{
-	jw_kcstr(w, "type", "code_execution_result");
-	jw_kstr(w, "stdout", rec->out);
-	jw_kstr(w, "stderr", rec->err);
-	jw_ki64(w, "return_code", rec->return_code);
-	jw_key(w, "content");
-	jw_array(w);
-	for (size_t i = 0; i < rec->file_count; i++) {
-		jw_object(w);
-		jw_kcstr(w, "type", "code_execution_output");
-		jw_kstr(w, "file_id", rec->file_ids[i]);
-		jw_end_object(w);
-	}
-	jw_end_array(w);
-}
-
-static void
-write_result(struct jw *w, const struct code_record *rec)
-{
-	jw_object(w);
-	jw_kcstr(w, "type", "code_execution_tool_result");
-	jw_kstr(w, "tool_use_id", rec->id);
-	jw_key(w, "content");
-	jw_object(w);
-	if (rec->ran) {
-		write_outputs(w, rec);
-	} else {
-		jw_kcstr(w, "type", "code_execution_tool_result_error");
-		jw_kstr(w, "error_code",
-		    rec->error_code.len > 0 ? rec->error_code : STR("unavailable"));
-	}
-	jw_end_object(w);
+	jw_kstr(w, "name", code_tool_name(rec->tool));
+	jw_kraw(w, "input", with_input ? rec->input_raw : STR("{}"));
 	jw_end_object(w);
 }
 
@@ -64,7 +23,7 @@ write_whole(struct messages_reply *m, const struct code_record *rec)
 		buf_addc(m->content, ',');
 	jw_init(&w, m->content);
 	write_use(&w, rec, true);
-	write_result(&w, rec);
+	messages_write_code_result(&w, rec);
 }
 
 static struct jw
@@ -76,22 +35,15 @@ open_indexed(struct messages_reply *m, const char *name)
 }
 
 static void
-input_frame(struct messages_reply *m, struct str code)
+input_frame(struct messages_reply *m, struct str input)
 {
-	struct buf b = BUF_INIT(6 * code.len + 64);
-	struct jw inner;
-	jw_init(&inner, &b);
-	jw_object(&inner);
-	jw_kstr(&inner, "code", code);
-	jw_end_object(&inner);
 	struct jw w = open_indexed(m, "content_block_delta");
 	jw_key(&w, "delta");
 	jw_object(&w);
 	jw_kcstr(&w, "type", "input_json_delta");
-	jw_kstr(&w, "partial_json", buf_str(&b));
+	jw_kstr(&w, "partial_json", input);
 	jw_end_object(&w);
 	messages_close_frame(m, &w);
-	buf_done(&b);
 }
 
 void
@@ -109,11 +61,11 @@ messages_reply_code(struct reply *r, const struct code_record *rec)
 	jw_key(&w, "content_block");
 	write_use(&w, rec, false);
 	messages_close_frame(m, &w);
-	input_frame(m, rec->code);
+	input_frame(m, rec->input_raw);
 	messages_stop_frame(m);
 	w = open_indexed(m, "content_block_start");
 	jw_key(&w, "content_block");
-	write_result(&w, rec);
+	messages_write_code_result(&w, rec);
 	messages_close_frame(m, &w);
 	messages_stop_frame(m);
 }

@@ -1,5 +1,6 @@
 /* Our tool calls of one round, one at a time, in the order the model wrote them. */
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "ipc/board.h"
@@ -17,6 +18,15 @@ static void run_next(struct turn *t);
 
 /* --- a finished call -----------------------------------------------------------------------------
  */
+/* As the model wrote it; what is no object cannot be shown as one. */
+static struct str
+input_shown(struct arena *a, struct str arguments)
+{
+	struct jval root;
+	bool is_object = jdoc_parse(a, arguments, &root, NULL) == ERR_OK && jv_is(root, JT_OBJECT);
+	return is_object ? jv_raw(root) : STR("{}");
+}
+
 static void
 show_record(struct turn *t, const struct result_text *r, struct str error_code)
 {
@@ -26,7 +36,8 @@ show_record(struct turn *t, const struct result_text *r, struct str error_code)
 	struct code_record rec = {
 	    .id = mint_execution_id(a, t->client->wire),
 	    .container_id = t->container_id,
-	    .tool = STR("code_execution"),
+	    .tool = CODE_TOOL_PYTHON,
+	    .input_raw = input_shown(a, t->running->arguments),
 	    .code = t->running_code,
 	    .ran = error_code.len == 0,
 	    .error_code = error_code,
