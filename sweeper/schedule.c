@@ -1,10 +1,10 @@
 #include "sweeper/schedule.h"
 
-#define DRAIN_EVERY_MS     500
-#define POLL_EVERY_MS      1000
-#define TEMPS_EVERY_MS     (60 * 60 * 1000)
-#define RESPONSES_EVERY_MS (10 * 60 * 1000)
-#define BACKOFF_MAX_MS     15000
+#define DRAIN_EVERY_MS   500
+#define POLL_EVERY_MS    1000
+#define TEMPS_EVERY_MS   (60 * 60 * 1000)
+#define EXPIRED_EVERY_MS (10 * 60 * 1000)
+#define BACKOFF_MAX_MS   15000
 
 void
 schedule_init(struct schedule *s, int64_t now_ms)
@@ -15,7 +15,7 @@ schedule_init(struct schedule *s, int64_t now_ms)
 		    [SWEEP_DRAIN] = DRAIN_EVERY_MS,
 		    [SWEEP_POLL] = POLL_EVERY_MS,
 		    [SWEEP_TEMPS] = TEMPS_EVERY_MS,
-		    [SWEEP_RESPONSES] = RESPONSES_EVERY_MS,
+		    [SWEEP_EXPIRED] = EXPIRED_EVERY_MS,
 		},
 	};
 	for (int t = 0; t < SWEEP_TASK_MAX; t++)

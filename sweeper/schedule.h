@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 enum sweep_task {
-	SWEEP_DRAIN,     /* spools into the database */
-	SWEEP_POLL,      /* the generation row, for changes that other hosts made */
-	SWEEP_FILES,     /* dead files; off when the interval is 0 */
-	SWEEP_TEMPS,     /* what broken uploads left */
-	SWEEP_RESPONSES, /* expired answers */
+	SWEEP_DRAIN,   /* spools into the database */
+	SWEEP_POLL,    /* the generation row, for changes that other hosts made */
+	SWEEP_FILES,   /* dead files; off when the interval is 0 */
+	SWEEP_TEMPS,   /* what broken uploads left */
+	SWEEP_EXPIRED, /* kept answers and tool results past their time */
 	SWEEP_TASK_MAX
 };
 

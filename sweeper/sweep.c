@@ -5,6 +5,7 @@
 #include "storage/sql/store_file.h"
 #include "storage/sql/store_key.h"
 #include "storage/sql/store_response.h"
+#include "storage/sql/store_tool_result.h"
 #include "storage/sql/store_usage.h"
 
 #define ARENA_BYTES (1024u * 1024u)
@@ -65,12 +66,16 @@ sweep_files(struct db *db, struct blob_store *blobs, int64_t before_ms, struct s
 	return ERR_OK;
 }
 
-enum err_code
-sweep_responses(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
+/* One batch of rows that expired; *ret_n counts them. */
+typedef enum err_code expire_batch(
+    struct db *db, int64_t now_s, uint32_t limit, size_t *ret_n, struct err *reterr);
+
+static enum err_code
+sweep_expired(struct db *db, expire_batch *batch, int64_t now_s, uint64_t *ret, struct err *reterr)
 {
 	for (unsigned pass = 0; pass < SWEEP_PASSES; pass++) {
 		size_t n = 0;
-		enum err_code rc = store_response_sweep(db, now_s, SWEEP_BATCH, &n, reterr);
+		enum err_code rc = batch(db, now_s, SWEEP_BATCH, &n, reterr);
 		if (rc != ERR_OK)
 			return rc;
 		*ret += n;
@@ -78,6 +83,18 @@ sweep_responses(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
 			break;
 	}
 	return ERR_OK;
+}
+
+enum err_code
+sweep_responses(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
+{
+	return sweep_expired(db, store_response_sweep, now_s, ret, reterr);
+}
+
+enum err_code
+sweep_tool_results(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
+{
+	return sweep_expired(db, store_tool_result_sweep, now_s, ret, reterr);
 }
 
 struct drain {

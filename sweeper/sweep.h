@@ -31,6 +31,9 @@ MUST_CHECK enum err_code sweep_files(struct db *db, struct blob_store *blobs, in
  */
 MUST_CHECK enum err_code sweep_responses(
     struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr);
+/* The same for tool results that were kept for a client's next request. */
+MUST_CHECK enum err_code sweep_tool_results(
+    struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr);
 
 struct sweep_usage {
 	struct spool_drained spool;

@@ -175,17 +175,24 @@ sweep_temps(struct sweep_thread *w)
 }
 
 static bool
-sweep_expired_responses(struct sweep_thread *w)
+sweep_expired(struct sweep_thread *w)
 {
-	uint64_t n = 0;
+	uint64_t responses = 0, results = 0;
+	int64_t now_s = clock_wall_s();
 	struct err err = {0};
 	enum err_code rc = open_database(w, &err);
 	if (rc == ERR_OK)
-		rc = sweep_responses(w->db, clock_wall_s(), &n, &err);
+		rc = sweep_responses(w->db, now_s, &responses, &err);
+	if (rc == ERR_OK)
+		rc = sweep_tool_results(w->db, now_s, &results, &err);
 	if (rc != ERR_OK)
-		log_warn("the sweep of responses ended early; the next one goes on", LOG_ERR(&err));
-	if (n > 0)
-		log_notice("swept responses", LOG_INT("responses", n));
+		log_warn(
+		    "the sweep of responses and tool results ended early; the next one goes on",
+		    LOG_ERR(&err));
+	if (responses > 0)
+		log_notice("swept responses", LOG_INT("responses", responses));
+	if (results > 0)
+		log_notice("swept tool results", LOG_INT("results", results));
 	return rc == ERR_OK;
 }
 
@@ -229,8 +236,8 @@ run_due(struct sweep_thread *w)
 		case SWEEP_TEMPS:
 			ok = !w->now.blobs_are_local || sweep_temps(w);
 			break;
-		case SWEEP_RESPONSES:
-			ok = sweep_expired_responses(w);
+		case SWEEP_EXPIRED:
+			ok = sweep_expired(w);
 			break;
 		case SWEEP_TASK_MAX:
 			UNREACHABLE("not a task");

@@ -12,6 +12,7 @@
 #include "storage/sql/store_file.h"
 #include "storage/sql/store_key.h"
 #include "storage/sql/store_response.h"
+#include "storage/sql/store_tool_result.h"
 #include "storage/sql/store_usage.h"
 #include "storage/sql/store_workspace.h"
 #include "sweeper/schedule.h"
@@ -142,6 +143,33 @@ responses(struct dbfix *f)
 Test(sweep, removes_expired_responses, .timeout = 60)
 {
 	dbfix_each(responses);
+}
+
+static void
+tool_results(struct dbfix *f)
+{
+	struct err err = {0};
+	uint64_t n = 0;
+	for (int i = 0; i < (int)SWEEP_BATCH + 12; i++) {
+		char id[32];
+		(void)snprintf(id, sizeof(id), "call_%d", i);
+		struct store_tool_result r = {
+		    .scope = {STR("u"), STR("w")},
+		    .call_id = str_c(id),
+		    .text = STR("42"),
+		    .expires_at_s = i == 1 ? NOW + 1 : NOW,
+		};
+		cr_assert_eq(store_tool_result_put(f->db, &r, 1, &err), ERR_OK, "%s", err.msg);
+	}
+	cr_assert_eq(sweep_tool_results(f->db, NOW, &n, &err), ERR_OK, "%s", err.msg);
+	cr_assert_eq(n, SWEEP_BATCH + 11, "%s: %llu", f->name, (unsigned long long)n);
+	cr_assert_eq(sweep_tool_results(f->db, NOW + 1, &n, &err), ERR_OK);
+	cr_assert_eq(n, SWEEP_BATCH + 12, "nothing twice, and the last one");
+}
+
+Test(sweep, removes_expired_tool_results, .timeout = 60)
+{
+	dbfix_each(tool_results);
 }
 
 static void
