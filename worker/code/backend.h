@@ -1,8 +1,11 @@
-/* backend.h - what is behind the session port: the `local` backend's own structures
+/* backend.h - what is behind the session port: the table of operations that a backend fills, and
+ * what all of them share: the queue of a session and the rules of its callbacks
  *
- * Process: worker; only for the files of worker/code.
- * Files:   local.c (backend, leases), local_session.c (life of a session, its queue of puts and
- *          execs), local_exec.c (one exec: output, frames, result), local_put.c (files in).
+ * Process: worker, loop thread; only for the files of worker/code.
+ * Files:   session.c (shared), local*.c (the spawner of this host, local.h).
+ * Rule:    a backend calls back from the loop only, never inside a call of the port. Its handlers
+ *          hold the session over callbacks (code_session_hold), which may close it; what is left
+ *          after close is freed when the last one lets go.
  */
 #ifndef OTARI_WORKER_CODE_BACKEND_H
 #define OTARI_WORKER_CODE_BACKEND_H
@@ -15,50 +18,18 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 
-#include "base/buf.h"
-#include "ipc/frames.h"
-#include "ipc/lease.h"
-#include "sandbox/collect/select.h"
 #include "worker/code/session.h"
 
 /* Without a byte where one is due: files in, files out. */
 #define CODE_STALL_MS 60000
 
-struct code_open {
-	TAILQ_ENTRY(code_open) link;
-	struct code_backend *backend;
-	uint64_t id;
-	uint32_t queue_ms;
-	char workspace[LEASE_WORKSPACE_MAX + 1];
-	bool is_sent;
-	struct err failed; /* code 0: still waiting */
-	struct event *ev;  /* the deadline, or the failure's turn */
-	code_on_open *on_open;
-	void *arg;
-};
-TAILQ_HEAD(code_opens, code_open);
-
-enum code_state { CODE_STATE_STARTING, CODE_STATE_READY, CODE_STATE_REFUSED, CODE_STATE_GONE };
-
-struct code_backend {
-	uint32_t magic;
-	struct event_base *base;
-	struct code_config cfg;
-	int fd; /* to the spawner; -1: gone */
-	struct event *ev;
-	enum code_state state;
-	char why[LEASE_TEXT_MAX];
-	struct code_opens opens;
-	uint64_t next_id;
-	size_t session_count;
-};
-
 enum code_op_kind { CODE_OP_PUT, CODE_OP_PUSH, CODE_OP_EXEC };
 
-struct code_op {
+struct code_op { /* one put or exec, in the order of the calls */
 	TAILQ_ENTRY(code_op) link;
 	enum code_op_kind kind;
 	void *arg;
+	struct err refused; /* code 0: may run */
 	/* put, push */
 	char *name;
 	size_t name_len;
@@ -74,67 +45,74 @@ struct code_op {
 	size_t source_len;
 	uint32_t timeout_ms;
 	const struct code_run_ops *ops;
-	struct err refused; /* code 0: may run */
 };
 TAILQ_HEAD(code_ops, code_op);
 
-struct code_capture {
-	int fd;
-	struct event *ev;
-	struct buf kept;
-	uint64_t total;
+struct code_backend_ops {
+	void (*free)(struct code_backend *b); /* and what b is the head of */
+	void (*attach)(struct code_backend *b, int fd);
+	bool (*ready)(const struct code_backend *b, struct str *ret_why_not);
+	struct code_open *(*open)(struct code_backend *b, struct str workspace, uint32_t queue_ms,
+	    code_on_open *on_open, void *arg);
+	void (*open_cancel)(struct code_open *o);
+	/* Sessions. op is the first of the queue, and the only one that runs. */
+	void (*start)(struct code_session *s, struct code_op *op);
+	void (*more)(struct code_session *s, struct code_op *op); /* push: bytes or the end came */
+	size_t (*in_flight)(const struct code_session *s);        /* pushed bytes, not pending */
+	/* The end of an op that was refused, or of any after the session broke: code_op_done, then
+	 * its callback. It may not have been started. */
+	void (*fail)(struct code_session *s, struct code_op *op, const struct err *e);
+	void (*go_on)(struct code_session *s); /* not paused, not broken: what waits meanwhile */
+	void (*paused)(struct code_session *s);
+	void (*resumed)(struct code_session *s);
+	void (*stop)(struct code_session *s);  /* it broke: ends what runs there */
+	void (*close)(struct code_session *s); /* frees all but s itself */
 };
 
+/* First member of a backend's own. */
+struct code_backend {
+	uint32_t magic;
+	const struct code_backend_ops *ops;
+	struct event_base *base;
+	struct code_config cfg;
+	size_t session_count;
+};
+
+/* First member of a backend's own. */
+struct code_open {
+	struct code_backend *backend;
+	code_on_open *on_open;
+	void *arg;
+};
+
+/* First member of a backend's own. */
 struct code_session {
 	uint32_t magic;
 	struct code_backend *backend;
-	uint64_t lease_id;
 	unsigned refs; /* handlers that are running */
-	bool is_closed, is_broken, is_paused, has_result;
+	bool is_closed, is_broken, is_paused;
 	struct err broken;
-	int ctl;
-	struct event *ev_read, *ev_write, *ev_turn, *ev_late;
-	struct evbuffer *to_init;
-	char *in; /* FRAME_HEAD + FRAME_MAX */
-	size_t in_len;
+	struct event *ev_turn;
 	struct code_ops ops; /* the first one runs when is_running */
 	bool is_running;
-	/* of the running exec */
-	struct code_capture out, err;
-	bool is_flooded, is_skipping;
-	struct frame_result result;
-	struct collect_check check;
-	struct code_omitted omitted[COLLECT_LISTED_MAX];
-	size_t omitted_count;
-	struct buf omitted_names;
 };
 
-/* local_session.c */
-struct code_session *local_session_new(
-    struct code_backend *b, uint64_t lease_id, const int fds[LEASE_FDS]);
-void local_session_break(struct code_session *s, enum err_code code, const char *why);
-void local_session_turn(struct code_session *s); /* lets the queue go on, from the loop */
-void local_session_flush(struct code_session *s);
-void local_session_late_in(struct code_session *s, uint32_t ms); /* 0: no deadline */
-void local_op_done(struct code_session *s); /* takes the first op off and frees it */
-void local_send(struct code_session *s, uint8_t type, const void *payload, size_t n);
-
-/* local_put.c */
-void local_put_start(struct code_session *s, struct code_op *op);
-void local_put_more(struct code_session *s, struct code_op *op); /* there is room */
+/* session.c */
+void code_backend_init(struct code_backend *b, const struct code_backend_ops *ops,
+    struct event_base *base, const struct code_config *cfg);
+void code_session_init(struct code_session *s, struct code_backend *b);
+void code_session_hold(struct code_session *s);
+void code_session_let_go(struct code_session *s);
+void code_session_turn(struct code_session *s); /* lets the queue go on, from the loop */
+/* Nothing more is heard of it but failures of what was asked. */
+void code_session_break(struct code_session *s, enum err_code code, const char *why);
+struct code_op *code_session_op(struct code_session *s); /* the one that runs, or NULL */
+void code_op_done(struct code_session *s);               /* takes the first op off and frees it */
+/* The same, then its callback. */
+void code_put_done(struct code_session *s, struct code_op *op, const struct err *e);
 /* From the loop only: tells a pushing caller that there is room. */
-void local_put_ask(struct code_session *s, struct code_op *op);
-void local_put_frame(struct code_session *s, struct code_op *op, uint8_t type, struct str payload);
-void local_put_fail(struct code_session *s, struct code_op *op, const struct err *e);
-
-/* local_exec.c */
-bool local_captures_init(struct code_session *s, int out, int err);
-void local_captures_done(struct code_session *s);
-void local_exec_start(struct code_session *s, struct code_op *op);
-void local_exec_frame(struct code_session *s, struct code_op *op, uint8_t type, struct str payload);
-void local_exec_fail(struct code_session *s, struct code_op *op, const struct err *e);
-
-/* local.c */
-void local_release(struct code_backend *b, uint64_t lease_id);
+void code_put_ask(struct code_session *s, struct code_op *op);
+/* Next bytes of a put, at most room. 0: none now, or the end. */
+size_t code_put_chunk(struct code_op *op, char *dst, size_t room);
 
 #endif

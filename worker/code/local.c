@@ -1,3 +1,5 @@
+#include "worker/code/local.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,13 +8,17 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "worker/code/backend.h"
 
-#define BACKEND_MAGIC 0x434f4445u
 /* The spawner answers at the deadline; this is for one that does not. */
 #define ANSWER_SLACK_MS 3000
 
 static void on_spawner(evutil_socket_t fd, short what, void *arg);
+
+static struct local_backend *
+backend_of(const struct local_open *o)
+{
+	return (struct local_backend *)o->port.backend;
+}
 
 static void
 set_timer(struct event *ev, uint32_t ms)
@@ -22,34 +28,34 @@ set_timer(struct event *ev, uint32_t ms)
 }
 
 static void
-open_free(struct code_open *o)
+open_free(struct local_open *o)
 {
-	TAILQ_REMOVE(&o->backend->opens, o, link);
+	TAILQ_REMOVE(&backend_of(o)->opens, o, link);
 	event_free(o->ev);
 	mem_free(o);
 }
 
 static void
-open_failed(struct code_open *o, const struct err *e)
+open_failed(struct local_open *o, const struct err *e)
 {
-	code_on_open *on_open = o->on_open;
-	void *arg = o->arg;
+	code_on_open *on_open = o->port.on_open;
+	void *arg = o->port.arg;
 	open_free(o);
 	on_open(NULL, e, arg);
 }
 
 /* Fails it on a later turn of the loop. */
 static void
-open_fail_later(struct code_open *o, enum err_code code, const char *why)
+open_fail_later(struct local_open *o, enum err_code code, const char *why)
 {
 	(void)err_set(&o->failed, code, "%s", why);
 	set_timer(o->ev, 0);
 }
 
 static void
-open_send(struct code_open *o)
+open_send(struct local_open *o)
 {
-	struct code_backend *b = o->backend;
+	struct local_backend *b = backend_of(o);
 	struct lease_request r = {.type = LEASE_MSG_LEASE, .queue_ms = o->queue_ms, .id = o->id};
 	struct err e;
 	if (b->fd < 0)
@@ -67,11 +73,11 @@ static void
 on_open_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	struct code_open *o = arg;
+	struct local_open *o = arg;
 	struct err e = o->failed;
 	if (e.code == ERR_OK) {
-		local_release(o->backend, o->id);
-		if (o->backend->state == CODE_STATE_GONE)
+		local_release(backend_of(o), o->id);
+		if (backend_of(o)->state == LOCAL_GONE)
 			(void)err_set(&e, ERR_UNSUPPORTED, "the sandbox spawner is not running");
 		else
 			(void)err_set(&e, ERR_BUSY, "all sandboxes are in use");
@@ -79,44 +85,39 @@ on_open_timer(evutil_socket_t fd, short what, void *arg)
 	open_failed(o, &e);
 }
 
-struct code_open *
-code_session_open(struct code_backend *b, struct str workspace, uint32_t queue_ms,
+static struct code_open *
+local_open(struct code_backend *port, struct str workspace, uint32_t queue_ms,
     code_on_open *on_open, void *arg)
 {
-	CHECK_MAGIC(b, BACKEND_MAGIC);
-	struct code_open *o = MEM_NEW(struct code_open);
-	o->backend = b;
+	struct local_backend *b = (struct local_backend *)port;
+	struct local_open *o = MEM_NEW(struct local_open);
+	o->port = (struct code_open){port, on_open, arg};
 	o->id = b->next_id++;
-	o->queue_ms = queue_ms != 0 ? queue_ms : b->cfg.queue_ms;
-	o->on_open = on_open;
-	o->arg = arg;
+	o->queue_ms = queue_ms;
 	(void)str_copy(o->workspace, sizeof(o->workspace), workspace);
-	o->ev = evtimer_new(b->base, on_open_timer, o);
+	o->ev = evtimer_new(b->port.base, on_open_timer, o);
 	CHECK(o->ev != NULL);
 	TAILQ_INSERT_TAIL(&b->opens, o, link);
-	if (b->state == CODE_STATE_REFUSED) {
+	if (b->state == LOCAL_REFUSED) {
 		open_fail_later(o, ERR_UNSUPPORTED, b->why);
-		return o;
+		return &o->port;
 	}
 	set_timer(o->ev, o->queue_ms + ANSWER_SLACK_MS);
 	open_send(o);
-	return o;
+	return &o->port;
 }
 
-void
-code_open_cancel(struct code_open **op)
+static void
+local_open_cancel(struct code_open *port)
 {
-	struct code_open *o = *op;
-	*op = NULL;
-	if (o == NULL)
-		return;
+	struct local_open *o = (struct local_open *)port;
 	if (o->is_sent)
-		local_release(o->backend, o->id);
+		local_release(backend_of(o), o->id);
 	open_free(o);
 }
 
 void
-local_release(struct code_backend *b, uint64_t lease_id)
+local_release(struct local_backend *b, uint64_t lease_id)
 {
 	struct lease_release r = {.type = LEASE_MSG_RELEASE, .id = lease_id};
 	struct err e;
@@ -126,27 +127,27 @@ local_release(struct code_backend *b, uint64_t lease_id)
 }
 
 static void
-spawner_lost(struct code_backend *b, const struct err *e)
+spawner_lost(struct local_backend *b, const struct err *e)
 {
 	if (b->ev != NULL)
 		event_free(b->ev);
 	b->ev = NULL;
 	fd_close(&b->fd);
-	b->state = CODE_STATE_GONE;
+	b->state = LOCAL_GONE;
 	if (e != NULL)
 		log_warn("the sandbox spawner is gone, waiting for the next", LOG_ERR(e));
-	struct code_open *o;
+	struct local_open *o;
 	TAILQ_FOREACH(o, &b->opens, link)
 		o->is_sent = false;
 }
 
 static void
-take_answer(struct code_backend *b, const struct lease_answer *a, int fds[LEASE_FDS], size_t nfds)
+take_answer(struct local_backend *b, const struct lease_answer *a, int fds[LEASE_FDS], size_t nfds)
 {
 	static const enum err_code codes[] = {[LEASE_BUSY] = ERR_BUSY,
 	    [LEASE_REFUSED] = ERR_UNSUPPORTED,
 	    [LEASE_FAILED] = ERR_INTERNAL};
-	struct code_open *o;
+	struct local_open *o;
 	TAILQ_FOREACH(o, &b->opens, link)
 		if (o->id == a->id && o->failed.code == ERR_OK)
 			break;
@@ -160,8 +161,8 @@ take_answer(struct code_backend *b, const struct lease_answer *a, int fds[LEASE_
 	if (o == NULL)
 		return;
 	if (is_lease) {
-		code_on_open *on_open = o->on_open;
-		void *arg = o->arg;
+		code_on_open *on_open = o->port.on_open;
+		void *arg = o->port.arg;
 		struct code_session *s = local_session_new(b, o->id, fds);
 		open_free(o);
 		on_open(s, NULL, arg);
@@ -173,9 +174,9 @@ take_answer(struct code_backend *b, const struct lease_answer *a, int fds[LEASE_
 }
 
 static void
-take_state(struct code_backend *b, const struct lease_state *st)
+take_state(struct local_backend *b, const struct lease_state *st)
 {
-	b->state = st->refused != 0 ? CODE_STATE_REFUSED : CODE_STATE_READY;
+	b->state = st->refused != 0 ? LOCAL_REFUSED : LOCAL_READY;
 	memcpy(b->why, st->text, sizeof(b->why));
 }
 
@@ -183,7 +184,7 @@ static void
 on_spawner(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
-	struct code_backend *b = arg;
+	struct local_backend *b = arg;
 	union lease_msg m;
 	int fds[LEASE_FDS];
 	size_t nfds = 0;
@@ -209,84 +210,81 @@ on_spawner(evutil_socket_t fd, short what, void *arg)
 	spawner_lost(b, &e);
 }
 
-enum err_code
-code_backend_new_local(struct event_base *base, int spawner_fd, const struct code_config *cfg,
-    struct code_backend **ret, struct err *reterr)
+static void
+local_attach(struct code_backend *port, int spawner_fd)
 {
-	(void)reterr;
-	struct code_backend *b = MEM_NEW(struct code_backend);
-	b->magic = BACKEND_MAGIC;
-	b->base = base;
-	b->cfg = *cfg;
-	b->fd = -1;
-	b->state = CODE_STATE_GONE;
-	b->next_id = 1;
-	TAILQ_INIT(&b->opens);
-	if (spawner_fd >= 0)
-		code_backend_attach(b, spawner_fd);
-	*ret = b;
-	return ERR_OK;
-}
-
-void
-code_backend_attach(struct code_backend *b, int spawner_fd)
-{
-	CHECK_MAGIC(b, BACKEND_MAGIC);
+	struct local_backend *b = (struct local_backend *)port;
 	spawner_lost(b, NULL);
 	b->fd = spawner_fd;
-	b->state = CODE_STATE_STARTING;
-	b->ev = event_new(b->base, spawner_fd, EV_READ | EV_PERSIST, on_spawner, b);
+	b->state = LOCAL_STARTING;
+	b->ev = event_new(port->base, spawner_fd, EV_READ | EV_PERSIST, on_spawner, b);
 	CHECK(b->ev != NULL);
 	(void)fd_set_nonblock(spawner_fd, true);
 	(void)fd_set_cloexec(spawner_fd, true);
 	(void)event_add(b->ev, NULL);
-	struct code_open *o;
+	struct local_open *o;
 	TAILQ_FOREACH(o, &b->opens, link)
 		if (o->failed.code == ERR_OK)
 			open_send(o);
 }
 
-void
-code_backend_set_config(struct code_backend *b, const struct code_config *cfg)
+static void
+local_free(struct code_backend *port)
 {
-	b->cfg = *cfg;
-}
-
-void
-code_backend_free(struct code_backend **bp)
-{
-	struct code_backend *b = *bp;
-	*bp = NULL;
-	if (b == NULL)
-		return;
-	CHECK_MAGIC(b, BACKEND_MAGIC);
-	CHECK(TAILQ_EMPTY(&b->opens) && b->session_count == 0);
+	struct local_backend *b = (struct local_backend *)port;
+	CHECK(TAILQ_EMPTY(&b->opens));
 	spawner_lost(b, NULL);
-	b->magic = 0;
 	mem_free(b);
 }
 
-bool
-code_backend_ready(const struct code_backend *b, struct str *ret_why_not)
+static bool
+local_ready(const struct code_backend *port, struct str *ret_why_not)
 {
-	CHECK_MAGIC(b, BACKEND_MAGIC);
-	*ret_why_not = STR("");
+	const struct local_backend *b = (const struct local_backend *)port;
 	switch (b->state) {
-	case CODE_STATE_STARTING:
-	case CODE_STATE_READY:
+	case LOCAL_STARTING:
+	case LOCAL_READY:
 		return true;
-	case CODE_STATE_REFUSED:
+	case LOCAL_REFUSED:
 		*ret_why_not = str_c(b->why);
 		return false;
-	case CODE_STATE_GONE:
+	case LOCAL_GONE:
 		break;
 	}
 	*ret_why_not = STR("the sandbox spawner is not running");
 	return false;
 }
 
-size_t
-code_backend_open_count(const struct code_backend *b)
+static const struct code_backend_ops local_ops = {
+    .free = local_free,
+    .attach = local_attach,
+    .ready = local_ready,
+    .open = local_open,
+    .open_cancel = local_open_cancel,
+    .start = local_session_start,
+    .more = local_put_more,
+    .in_flight = local_put_in_flight,
+    .fail = local_session_fail,
+    .go_on = local_session_go_on,
+    .paused = local_session_paused,
+    .resumed = local_session_resumed,
+    .stop = local_session_stop,
+    .close = local_session_close,
+};
+
+enum err_code
+code_backend_new_local(struct event_base *base, int spawner_fd, const struct code_config *cfg,
+    struct code_backend **ret, struct err *reterr)
 {
-	return b->session_count;
+	(void)reterr;
+	struct local_backend *b = MEM_NEW(struct local_backend);
+	code_backend_init(&b->port, &local_ops, base, cfg);
+	b->fd = -1;
+	b->state = LOCAL_GONE;
+	b->next_id = 1;
+	TAILQ_INIT(&b->opens);
+	if (spawner_fd >= 0)
+		local_attach(&b->port, spawner_fd);
+	*ret = &b->port;
+	return ERR_OK;
 }

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "worker/code/backend.h"
+#include "worker/code/local.h"
 
 /* Of one stream and call, counting what was not kept; then the call is ended. */
 #define FLOOD_BYTES (256ull << 20)
@@ -19,7 +19,7 @@
 #define NOTE_MAX 256u
 
 static void
-capture(struct code_session *s, struct code_capture *c, const char *p, size_t n)
+capture(struct local_session *s, struct local_capture *c, const char *p, size_t n)
 {
 	size_t cap = c->kept.max - NOTE_MAX;
 	size_t keep = c->kept.len < cap ? cap - c->kept.len : 0;
@@ -34,7 +34,7 @@ capture(struct code_session *s, struct code_capture *c, const char *p, size_t n)
 
 /* False when there is nothing now. */
 static bool
-read_output(struct code_session *s, struct code_capture *c, bool keep)
+read_output(struct local_session *s, struct local_capture *c, bool keep)
 {
 	char chunk[READ_MAX];
 	ssize_t n = read(c->fd, chunk, sizeof(chunk));
@@ -49,7 +49,7 @@ static void
 on_out(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	struct code_session *s = arg;
+	struct local_session *s = arg;
 	(void)read_output(s, &s->out, true);
 }
 
@@ -57,17 +57,17 @@ static void
 on_err(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	struct code_session *s = arg;
+	struct local_session *s = arg;
 	(void)read_output(s, &s->err, true);
 }
 
 bool
-local_captures_init(struct code_session *s, int out, int err)
+local_captures_init(struct local_session *s, int out, int err)
 {
-	struct event_base *base = s->backend->base;
+	struct event_base *base = s->port.backend->base;
 	s->out.fd = out;
 	s->err.fd = err;
-	size_t max = (size_t)s->backend->cfg.output_bytes + NOTE_MAX;
+	size_t max = (size_t)s->port.backend->cfg.output_bytes + NOTE_MAX;
 	buf_init(&s->out.kept, max);
 	buf_init(&s->err.kept, max);
 	s->out.ev = event_new(base, out, EV_READ | EV_PERSIST, on_out, s);
@@ -77,9 +77,9 @@ local_captures_init(struct code_session *s, int out, int err)
 }
 
 void
-local_captures_done(struct code_session *s)
+local_captures_done(struct local_session *s)
 {
-	struct code_capture *both[] = {&s->out, &s->err};
+	struct local_capture *both[] = {&s->out, &s->err};
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		event_free(both[i]->ev);
 		buf_done(&both[i]->kept);
@@ -90,42 +90,18 @@ local_captures_done(struct code_session *s)
 /* Everything but init is stopped or dead: what is in the pipe now is all there is. A pipe holds
  * 1 MiB at most. */
 static void
-drain(struct code_session *s, struct code_capture *c, bool keep)
+drain(struct local_session *s, struct local_capture *c, bool keep)
 {
 	for (unsigned i = 0; i < 64 && read_output(s, c, keep); i++)
 		continue;
 }
 
 void
-code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
-    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg)
+local_exec_start(struct local_session *s, struct code_op *op)
 {
-	struct code_op *op = MEM_NEW(struct code_op);
-	op->kind = CODE_OP_EXEC;
-	op->fd = -1;
-	op->code_kind = kind;
-	op->timeout_ms = timeout_ms != 0 ? timeout_ms : s->backend->cfg.timeout_ms;
-	op->ops = ops;
-	op->arg = arg;
-	if (input.len > FRAME_SOURCE_MAX) {
-		(void)err_set(
-		    &op->refused, ERR_TOOLARGE, "a program of %zu bytes is too long", input.len);
-	} else if (kind != CODE_PYTHON) {
-		(void)err_set(&op->refused, ERR_UNSUPPORTED, "the sandbox runs only Python yet");
-	} else {
-		op->source = mem_strndup(input.ptr, input.len);
-		op->source_len = input.len;
-	}
-	TAILQ_INSERT_TAIL(&s->ops, op, link);
-	local_session_turn(s);
-}
-
-void
-local_exec_start(struct code_session *s, struct code_op *op)
-{
-	const struct code_config *cfg = &s->backend->cfg;
+	const struct code_config *cfg = &s->port.backend->cfg;
 	uint8_t p[FRAME_FIXED_MAX];
-	struct code_capture *both[] = {&s->out, &s->err};
+	struct local_capture *both[] = {&s->out, &s->err};
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		drain(s, both[i], false); /* late output of the call before is dropped */
 		buf_clear(&both[i]->kept);
@@ -148,7 +124,7 @@ local_exec_start(struct code_session *s, struct code_op *op)
 }
 
 static void
-add_notes(struct code_session *s, const struct code_op *op)
+add_notes(struct local_session *s, const struct code_op *op)
 {
 	struct buf *b = &s->err.kept;
 	if (b->len > 0 && b->ptr[b->len - 1] != '\n' &&
@@ -165,7 +141,7 @@ add_notes(struct code_session *s, const struct code_op *op)
 
 /* Takes the op off before the callback, which may close the session. */
 static void
-finish(struct code_session *s, struct code_op *op, const struct err *failed, uint32_t omitted)
+finish(struct local_session *s, struct code_op *op, const struct err *failed, uint32_t omitted)
 {
 	const struct code_run_ops *ops = op->ops;
 	void *arg = op->arg;
@@ -192,15 +168,17 @@ finish(struct code_session *s, struct code_op *op, const struct err *failed, uin
 	    .exec_ms = s->result.exec_ms,
 	};
 	s->has_result = false;
-	local_op_done(s);
+	local_session_late_in(s, 0);
+	code_op_done(&s->port);
 	ops->done(arg, &r);
 }
 
 void
-local_exec_fail(struct code_session *s, struct code_op *op, const struct err *e)
+local_exec_fail(struct local_session *s, struct code_op *op, const struct err *e)
 {
-	bool was_in_file = s->is_running && s->check.state == COLLECT_IN_FILE && !s->is_skipping;
-	if (!s->is_running) { /* it never began: nothing of the call before shows */
+	bool was_in_file =
+	    s->port.is_running && s->check.state == COLLECT_IN_FILE && !s->is_skipping;
+	if (!s->port.is_running) { /* it never began: nothing of the call before shows */
 		buf_clear(&s->out.kept);
 		buf_clear(&s->err.kept);
 		s->out.total = s->err.total = 0;
@@ -211,14 +189,14 @@ local_exec_fail(struct code_session *s, struct code_op *op, const struct err *e)
 	s->check.state = COLLECT_ENDED;
 	if (was_in_file) {
 		op->ops->file_end(op->arg, false);
-		if (s->is_closed)
+		if (s->port.is_closed)
 			return;
 	}
 	finish(s, op, e, (uint32_t)s->omitted_count);
 }
 
 static bool
-take_result(struct code_session *s, struct str payload)
+take_result(struct local_session *s, struct str payload)
 {
 	if (s->has_result || !frame_result_get(payload, &s->result))
 		return false;
@@ -231,7 +209,7 @@ take_result(struct code_session *s, struct str payload)
 }
 
 static bool
-take_omitted(struct code_session *s, struct str payload)
+take_omitted(struct local_session *s, struct str payload)
 {
 	struct frame_omitted o;
 	if (!frame_omitted_get(payload, &o) || !collect_check_omitted(&s->check, &o))
@@ -244,7 +222,7 @@ take_omitted(struct code_session *s, struct str payload)
 }
 
 static bool
-take_file_frame(struct code_session *s, const struct code_op *op, uint8_t type, struct str payload)
+take_file_frame(struct local_session *s, const struct code_op *op, uint8_t type, struct str payload)
 {
 	struct frame_file f;
 	struct frame_file_end fe;
@@ -274,7 +252,7 @@ take_file_frame(struct code_session *s, const struct code_op *op, uint8_t type, 
 }
 
 void
-local_exec_frame(struct code_session *s, struct code_op *op, uint8_t type, struct str payload)
+local_exec_frame(struct local_session *s, struct code_op *op, uint8_t type, struct str payload)
 {
 	struct frame_end end;
 	bool ok;
@@ -291,10 +269,10 @@ local_exec_frame(struct code_session *s, struct code_op *op, uint8_t type, struc
 	} else {
 		ok = take_file_frame(s, op, type, payload);
 	}
-	if (s->is_closed)
+	if (s->port.is_closed)
 		return;
 	if (!ok)
-		local_session_break(s, ERR_PROTO, "the sandbox session broke its protocol");
-	else if (!s->is_paused)
+		code_session_break(&s->port, ERR_PROTO, "the sandbox session broke its protocol");
+	else if (!s->port.is_paused)
 		local_session_late_in(s, CODE_STALL_MS);
 }

@@ -1,0 +1,109 @@
+/* local.h - the `local` backend's own structures: sessions leased from the spawner of this host
+ *
+ * Process: worker; only for the files of worker/code.
+ * Files:   local.c (backend, leases), local_session.c (life of a session, its frames),
+ *          local_exec.c (one exec: output, frames, result), local_put.c (files in).
+ */
+#ifndef OTARI_WORKER_CODE_LOCAL_H
+#define OTARI_WORKER_CODE_LOCAL_H
+
+#include "base/buf.h"
+#include "ipc/frames.h"
+#include "ipc/lease.h"
+#include "sandbox/collect/select.h"
+#include "worker/code/backend.h"
+
+struct local_open {
+	struct code_open port; /* first */
+	TAILQ_ENTRY(local_open) link;
+	uint64_t id;
+	uint32_t queue_ms;
+	char workspace[LEASE_WORKSPACE_MAX + 1];
+	bool is_sent;
+	struct err failed; /* code 0: still waiting */
+	struct event *ev;  /* the deadline, or the failure's turn */
+};
+TAILQ_HEAD(local_opens, local_open);
+
+enum local_state { LOCAL_STARTING, LOCAL_READY, LOCAL_REFUSED, LOCAL_GONE };
+
+struct local_backend {
+	struct code_backend port; /* first */
+	int fd;                   /* to the spawner; -1: gone */
+	struct event *ev;
+	enum local_state state;
+	char why[LEASE_TEXT_MAX];
+	struct local_opens opens;
+	uint64_t next_id;
+};
+
+struct local_capture {
+	int fd;
+	struct event *ev;
+	struct buf kept;
+	uint64_t total;
+};
+
+struct local_session {
+	struct code_session port; /* first */
+	uint64_t lease_id;
+	bool has_result;
+	int ctl;
+	struct event *ev_read, *ev_write, *ev_late;
+	struct evbuffer *to_init;
+	char *in; /* FRAME_HEAD + FRAME_MAX */
+	size_t in_len;
+	/* of the running exec */
+	struct local_capture out, err;
+	bool is_flooded, is_skipping;
+	struct frame_result result;
+	struct collect_check check;
+	struct code_omitted omitted[COLLECT_LISTED_MAX];
+	size_t omitted_count;
+	struct buf omitted_names;
+};
+
+static inline struct local_session *
+local_of(const struct code_session *s)
+{
+	return (struct local_session *)(uintptr_t)s;
+}
+
+static inline struct local_backend *
+local_backend_of(const struct code_session *s)
+{
+	return (struct local_backend *)s->backend;
+}
+
+/* local_session.c */
+struct code_session *local_session_new(
+    struct local_backend *b, uint64_t lease_id, const int fds[LEASE_FDS]);
+void local_session_start(struct code_session *s, struct code_op *op);
+void local_session_fail(struct code_session *s, struct code_op *op, const struct err *e);
+void local_session_go_on(struct code_session *s);
+void local_session_paused(struct code_session *s);
+void local_session_resumed(struct code_session *s);
+void local_session_stop(struct code_session *s);
+void local_session_close(struct code_session *s);
+void local_session_flush(struct local_session *s);
+void local_session_late_in(struct local_session *s, uint32_t ms); /* 0: no deadline */
+void local_send(struct local_session *s, uint8_t type, const void *payload, size_t n);
+
+/* local_put.c */
+void local_put_start(struct local_session *s, struct code_op *op);
+void local_put_more(struct code_session *s, struct code_op *op); /* there is room, or more */
+size_t local_put_in_flight(const struct code_session *s);
+void local_put_frame(struct local_session *s, struct code_op *op, uint8_t type, struct str payload);
+
+/* local_exec.c */
+bool local_captures_init(struct local_session *s, int out, int err);
+void local_captures_done(struct local_session *s);
+void local_exec_start(struct local_session *s, struct code_op *op);
+void local_exec_frame(
+    struct local_session *s, struct code_op *op, uint8_t type, struct str payload);
+void local_exec_fail(struct local_session *s, struct code_op *op, const struct err *e);
+
+/* local.c */
+void local_release(struct local_backend *b, uint64_t lease_id);
+
+#endif

@@ -1,0 +1,430 @@
+#include "worker/code/session.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "ipc/frames.h"
+#include "worker/code/backend.h"
+
+#define BACKEND_MAGIC 0x434f4445u
+#define SESSION_MAGIC 0x53455353u
+/* Pushed bytes that wait in memory. */
+#define HIGH_WATER (256u << 10)
+#define LOW_WATER  (64u << 10)
+
+/* --- backend --------------------------------------------------------------------------------- */
+
+void
+code_backend_init(struct code_backend *b, const struct code_backend_ops *ops,
+    struct event_base *base, const struct code_config *cfg)
+{
+	b->magic = BACKEND_MAGIC;
+	b->ops = ops;
+	b->base = base;
+	b->cfg = *cfg;
+}
+
+void
+code_backend_free(struct code_backend **bp)
+{
+	struct code_backend *b = *bp;
+	*bp = NULL;
+	if (b == NULL)
+		return;
+	CHECK_MAGIC(b, BACKEND_MAGIC);
+	CHECK(b->session_count == 0);
+	b->magic = 0;
+	b->ops->free(b);
+}
+
+void
+code_backend_attach(struct code_backend *b, int spawner_fd)
+{
+	CHECK_MAGIC(b, BACKEND_MAGIC);
+	if (b->ops->attach != NULL)
+		b->ops->attach(b, spawner_fd);
+	else
+		fd_close(&spawner_fd);
+}
+
+void
+code_backend_set_config(struct code_backend *b, const struct code_config *cfg)
+{
+	b->cfg = *cfg;
+}
+
+bool
+code_backend_ready(const struct code_backend *b, struct str *ret_why_not)
+{
+	CHECK_MAGIC(b, BACKEND_MAGIC);
+	*ret_why_not = STR("");
+	return b->ops->ready(b, ret_why_not);
+}
+
+size_t
+code_backend_open_count(const struct code_backend *b)
+{
+	return b->session_count;
+}
+
+struct code_open *
+code_session_open(struct code_backend *b, struct str workspace, uint32_t queue_ms,
+    code_on_open *on_open, void *arg)
+{
+	CHECK_MAGIC(b, BACKEND_MAGIC);
+	if (queue_ms == 0)
+		queue_ms = b->cfg.queue_ms;
+	return b->ops->open(b, workspace, queue_ms, on_open, arg);
+}
+
+void
+code_open_cancel(struct code_open **op)
+{
+	struct code_open *o = *op;
+	*op = NULL;
+	if (o != NULL)
+		o->backend->ops->open_cancel(o);
+}
+
+/* --- life of a session ----------------------------------------------------------------------- */
+
+static void on_turn(evutil_socket_t fd, short what, void *arg);
+
+void
+code_session_init(struct code_session *s, struct code_backend *b)
+{
+	s->magic = SESSION_MAGIC;
+	s->backend = b;
+	TAILQ_INIT(&s->ops);
+	s->ev_turn = event_new(b->base, -1, 0, on_turn, s);
+	CHECK(s->ev_turn != NULL);
+	b->session_count++;
+}
+
+static void
+destroy(struct code_session *s)
+{
+	s->magic = 0;
+	mem_free(s);
+}
+
+void
+code_session_hold(struct code_session *s)
+{
+	s->refs++;
+}
+
+void
+code_session_let_go(struct code_session *s)
+{
+	if (--s->refs == 0 && s->is_closed)
+		destroy(s);
+}
+
+void
+code_session_turn(struct code_session *s)
+{
+	if (!s->is_closed)
+		event_active(s->ev_turn, EV_TIMEOUT, 0);
+}
+
+void
+code_session_break(struct code_session *s, enum err_code code, const char *why)
+{
+	if (s->is_broken || s->is_closed)
+		return;
+	s->is_broken = true;
+	(void)err_set(&s->broken, code, "%s", why);
+	s->backend->ops->stop(s);
+	code_session_turn(s);
+}
+
+static void
+op_free(struct code_op *op)
+{
+	fd_close(&op->fd);
+	if (op->pending != NULL)
+		evbuffer_free(op->pending);
+	mem_free(op->name);
+	mem_free(op->source);
+	mem_free(op);
+}
+
+void
+code_session_close(struct code_session **sp)
+{
+	struct code_session *s = *sp;
+	*sp = NULL;
+	if (s == NULL)
+		return;
+	CHECK_MAGIC(s, SESSION_MAGIC);
+	CHECK(!s->is_closed);
+	s->is_closed = true;
+	for (struct code_op *op; (op = TAILQ_FIRST(&s->ops)) != NULL;) {
+		TAILQ_REMOVE(&s->ops, op, link);
+		op_free(op);
+	}
+	event_free(s->ev_turn);
+	s->backend->ops->close(s);
+	s->backend->session_count--;
+	if (s->refs == 0)
+		destroy(s);
+}
+
+void
+code_session_pause(struct code_session *s)
+{
+	CHECK_MAGIC(s, SESSION_MAGIC);
+	s->is_paused = true;
+	s->backend->ops->paused(s);
+}
+
+void
+code_session_resume(struct code_session *s)
+{
+	CHECK_MAGIC(s, SESSION_MAGIC);
+	if (!s->is_paused)
+		return;
+	s->is_paused = false;
+	if (!s->is_broken)
+		s->backend->ops->resumed(s);
+	code_session_turn(s);
+}
+
+bool
+code_session_is_broken(const struct code_session *s)
+{
+	CHECK_MAGIC(s, SESSION_MAGIC);
+	return s->is_broken;
+}
+
+/* --- queue ----------------------------------------------------------------------------------- */
+
+struct code_op *
+code_session_op(struct code_session *s)
+{
+	return s->is_running ? TAILQ_FIRST(&s->ops) : NULL;
+}
+
+void
+code_op_done(struct code_session *s)
+{
+	struct code_op *op = TAILQ_FIRST(&s->ops);
+	TAILQ_REMOVE(&s->ops, op, link);
+	op_free(op);
+	s->is_running = false;
+	code_session_turn(s);
+}
+
+/* e by value: it may live in the op. */
+static void
+fail_op(struct code_session *s, struct code_op *op, struct err e)
+{
+	s->backend->ops->fail(s, op, &e);
+}
+
+/* The queue goes on here and only here, so that no callback runs inside a caller's call. */
+static void
+on_turn(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	struct code_session *s = arg;
+	struct code_op *op = TAILQ_FIRST(&s->ops);
+	code_session_hold(s);
+	if (s->is_broken) {
+		for (; !s->is_closed && (op = TAILQ_FIRST(&s->ops)) != NULL;)
+			fail_op(s, op, s->broken);
+	} else if (!s->is_running && op != NULL) {
+		if (op->refused.code != ERR_OK) {
+			fail_op(s, op, op->refused);
+		} else {
+			s->is_running = true;
+			s->backend->ops->start(s, op);
+		}
+	} else if (!s->is_paused) {
+		s->backend->ops->go_on(s);
+	}
+	code_session_let_go(s);
+}
+
+static struct code_op *
+add_op(struct code_session *s, enum code_op_kind kind, void *arg)
+{
+	CHECK_MAGIC(s, SESSION_MAGIC);
+	struct code_op *op = MEM_NEW(struct code_op);
+	op->kind = kind;
+	op->fd = -1;
+	op->arg = arg;
+	TAILQ_INSERT_TAIL(&s->ops, op, link);
+	code_session_turn(s);
+	return op;
+}
+
+/* --- running --------------------------------------------------------------------------------- */
+
+void
+code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
+    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg)
+{
+	struct code_op *op = add_op(s, CODE_OP_EXEC, arg);
+	op->code_kind = kind;
+	op->timeout_ms = timeout_ms != 0 ? timeout_ms : s->backend->cfg.timeout_ms;
+	op->ops = ops;
+	if (input.len > CODE_SOURCE_MAX) {
+		(void)err_set(
+		    &op->refused, ERR_TOOLARGE, "a program of %zu bytes is too long", input.len);
+	} else if (kind != CODE_PYTHON) {
+		(void)err_set(&op->refused, ERR_UNSUPPORTED, "the sandbox runs only Python yet");
+	} else {
+		op->source = mem_strndup(input.ptr, input.len);
+		op->source_len = input.len;
+	}
+}
+
+/* --- files in -------------------------------------------------------------------------------- */
+
+bool
+code_name_ok(struct str name)
+{
+	return frame_path_ok(name);
+}
+
+static struct code_op *
+add_put(struct code_session *s, enum code_op_kind kind, struct str name, uint64_t size,
+    code_on_put *on_done, void *arg)
+{
+	struct code_op *op = add_op(s, kind, arg);
+	op->name = mem_strndup(name.ptr, name.len);
+	op->name_len = name.len;
+	op->size = size;
+	op->on_done = on_done;
+	if (!code_name_ok(name))
+		(void)err_set(&op->refused, ERR_INPUT, "a file name that is no plain path");
+	return op;
+}
+
+void
+code_session_put(
+    struct code_session *s, struct str name, uint64_t size, int fd, code_on_put *on_done, void *arg)
+{
+	struct code_op *op = add_put(s, CODE_OP_PUT, name, size, on_done, arg);
+	op->fd = fd;
+	op->is_ended = true;
+}
+
+void
+code_session_put_begin(struct code_session *s, struct str name, uint64_t size,
+    void (*on_room)(void *arg), code_on_put *on_done, void *arg)
+{
+	struct code_op *op = add_put(s, CODE_OP_PUSH, name, size, on_done, arg);
+	op->on_room = on_room;
+	op->pending = evbuffer_new();
+	CHECK(op->pending != NULL);
+}
+
+static struct code_op *
+pushed_op(struct code_session *s)
+{
+	struct code_op *op = TAILQ_LAST(&s->ops, code_ops);
+	return op != NULL && op->kind == CODE_OP_PUSH && !op->is_ended ? op : NULL;
+}
+
+static size_t
+unsent(const struct code_session *s, const struct code_op *op)
+{
+	return evbuffer_get_length(op->pending) + s->backend->ops->in_flight(s);
+}
+
+bool
+code_session_put_data(struct code_session *s, struct str bytes)
+{
+	struct code_op *op = pushed_op(s);
+	if (op == NULL)
+		return true; /* it failed meanwhile; on_done says or said so */
+	CHECK(evbuffer_add(op->pending, bytes.ptr, bytes.len) == 0);
+	if (op == code_session_op(s))
+		s->backend->ops->more(s, op);
+	return unsent(s, op) < HIGH_WATER;
+}
+
+void
+code_session_put_end(struct code_session *s)
+{
+	struct code_op *op = pushed_op(s);
+	if (op == NULL)
+		return;
+	op->is_ended = true;
+	if (op == code_session_op(s))
+		s->backend->ops->more(s, op);
+}
+
+void
+code_put_ask(struct code_session *s, struct code_op *op)
+{
+	if (op->kind == CODE_OP_PUSH && !op->is_ended && op->on_room != NULL && !s->is_broken &&
+	    unsent(s, op) < LOW_WATER)
+		op->on_room(op->arg);
+}
+
+size_t
+code_put_chunk(struct code_op *op, char *dst, size_t room)
+{
+	uint64_t left = op->size - op->offset;
+	if (left < room)
+		room = (size_t)left;
+	if (room == 0)
+		return 0;
+	if (op->kind == CODE_OP_PUSH) {
+		int n = evbuffer_remove(op->pending, dst, room);
+		return n > 0 ? (size_t)n : 0;
+	}
+	ssize_t n;
+	do
+		n = pread(op->fd, dst, room, (off_t)op->offset);
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Takes the op off first: the callback may close the session. */
+void
+code_put_done(struct code_session *s, struct code_op *op, const struct err *e)
+{
+	code_on_put *on_done = op->on_done;
+	void *arg = op->arg;
+	code_op_done(s);
+	on_done(e, arg);
+}
+
+/* --- outliving a request --------------------------------------------------------------------- */
+
+enum err_code
+code_session_park(struct code_session **s, char token[64], struct err *reterr)
+{
+	(void)s, (void)token;
+	return err_set(reterr, ERR_UNSUPPORTED, "sessions cannot be parked yet");
+}
+
+enum err_code
+code_session_resume_parked(
+    struct code_backend *b, struct str token, struct code_session **ret, struct err *reterr)
+{
+	(void)b, (void)token, (void)ret;
+	return err_set(reterr, ERR_UNSUPPORTED, "sessions cannot be parked yet");
+}
+
+enum err_code
+code_session_checkpoint(struct code_session *s, int dst_fd, struct err *reterr)
+{
+	(void)s, (void)dst_fd;
+	return err_set(reterr, ERR_UNSUPPORTED, "sessions cannot be saved yet");
+}
+
+enum err_code
+code_session_restore(struct code_session *s, int src_fd, struct err *reterr)
+{
+	(void)s, (void)src_fd;
+	return err_set(reterr, ERR_UNSUPPORTED, "sessions cannot be saved yet");
+}
