@@ -26,6 +26,31 @@ Test(executor, families_are_told_by_type_alone)
 		    executor_family(str_c(rows[i].type)), rows[i].family, "%s", rows[i].type);
 }
 
+Test(executor, dates_from_20250825_on_offer_every_kind)
+{
+	static const struct {
+		const char *type;
+		uint32_t kinds;
+	} rows[] = {
+	    {"code_execution_20250825", TOOL_MASK_ALL},
+	    {"code_execution_20260120", TOOL_MASK_ALL},
+	    {"code_execution_20991231", TOOL_MASK_ALL},
+	    {"code_execution_20250522", TOOL_MASK_PYTHON},
+	    {"code_execution_20250824", TOOL_MASK_PYTHON},
+	    {"code_execution_20259901", TOOL_MASK_PYTHON},
+	    {"code_execution_202508255", TOOL_MASK_PYTHON},
+	    {"code_execution_+2025082", TOOL_MASK_PYTHON},
+	    {"code_execution_latest", TOOL_MASK_PYTHON},
+	    {"code_execution_", TOOL_MASK_PYTHON},
+	    {"code_execution", TOOL_MASK_PYTHON},
+	    {"code_interpreter", TOOL_MASK_PYTHON},
+	    {"otari_code_execution", TOOL_MASK_PYTHON},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		cr_expect_eq(
+		    executor_offers(str_c(rows[i].type)), rows[i].kinds, "%s", rows[i].type);
+}
+
 Test(executor, native_means_exactly_two_pairings)
 {
 	static const struct {

@@ -329,7 +329,8 @@ Test(responses_in, hints_join_the_instructions, .timeout = 10)
 		struct arena *a = arena_new(16u << 20);
 		struct conversation *c = decode(a, WIRE_RESPONSES, rows[i].body);
 		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
-		(void)gateway_tool_install(c, NULL, &hints);
+		struct gateway_tools g;
+		gateway_tool_install(c, NULL, 1, &hints, &g);
 		struct str s = encode(a, WIRE_RESPONSES, c, true);
 		cr_expect(str_find(s, str_c(rows[i].want)) != SIZE_MAX, "%s", s.ptr);
 		cr_expect(str_find(s, STR("\"type\":\"function\",\"name\":\"code_execution\"")) !=
@@ -350,7 +351,8 @@ Test(responses_in, a_choice_of_allowed_tools_names_the_tool_in_the_place_of_code
 	struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
 	struct tool *claimed = c->tools->next->next;
 	c->tools->next->next = NULL; /* as executor_apply does */
-	(void)gateway_tool_install(c, claimed, &hints);
+	struct gateway_tools g;
+	gateway_tool_install(c, claimed, 1, &hints, &g);
 	struct str s = encode(a, WIRE_RESPONSES, c, true);
 	cr_expect(
 	    str_find(s, STR("\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\","
@@ -384,7 +386,8 @@ Test(responses_in, tools_that_a_choice_leaves_out_are_not_shown, .timeout = 10)
 		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
 		struct tool *claimed = c->tools->next->next;
 		c->tools->next->next = NULL; /* as executor_apply does */
-		(void)gateway_tool_install(c, claimed, &hints);
+		struct gateway_tools g;
+		gateway_tool_install(c, claimed, 1, &hints, &g);
 		struct str s = encode(a, WIRE_MESSAGES, c, false);
 		cr_expect(str_find(s, STR("\"tools\":[{\"name\":\"b\",\"input_schema\":{\"type\":"
 					  "\"object\",\"properties\":{}}}]")) != SIZE_MAX,

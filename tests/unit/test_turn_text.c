@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "worker/turn/attach_plan.h"
+#include "worker/turn/executor.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/result_text.h"
 #include "worker/upstream/failure.h"
@@ -18,6 +19,12 @@ Test(turn_text, result_sections_and_error_marks)
 {
 	struct result_file files[] = {
 	    {STR("chart.png"), STR("file-1")}, {STR("big.bin"), STR("")}, {STR(""), STR("")}};
+	const struct edit_record part = {.first_line = 2, .line_count = 2, .total_lines = 9},
+				 all = {.first_line = 1, .line_count = 1, .total_lines = 1},
+				 list = {.is_directory = true}, none = {0},
+				 made = {.answer = EDIT_ANSWER_CREATE},
+				 over = {.answer = EDIT_ANSWER_CREATE, .is_update = true},
+				 swap = {.answer = EDIT_ANSWER_REPLACE, .new_start = 4};
 	const struct {
 		struct result_text r;
 		const char *text;
@@ -30,12 +37,24 @@ Test(turn_text, result_sections_and_error_marks)
 	    {{.out = STR("")}, "(no output)"},
 	    {{.failure = STR("gone"), .out = STR("x")}, "[tool error] gone"},
 	    {{.files = files, .file_count = 3}, "files: chart.png (file_id: file-1), big.bin, ?"},
+	    {{.out = STR("a\n"), .edit = &part, .path = STR("f")}, "[lines 2 to 3 of 9]\na\n"},
+	    {{.out = STR("a\n"), .edit = &all}, "a\n"},
+	    {{.out = STR("d/\n"), .edit = &list}, "d/\n"},
+	    {{.out = STR(""), .edit = &none}, "(empty)"},
+	    {{.edit = &made, .path = STR("f\x01"), .files = files, .file_count = 1},
+		"created: f\xef\xbf\xbd\nfiles: chart.png (file_id: file-1)"},
+	    {{.edit = &over, .path = STR("f")}, "written over: f"},
+	    {{.out = STR("-a\n+b\n"), .edit = &swap, .path = STR("f")},
+		"replaced, line 4 of f:\n-a\n+b\n"},
+	    {{.failure = STR("f: there is no such file"), .edit = &all},
+		"[tool error] f: there is no such file"},
 	    {{.out = STR("x"), .files = files, .file_count = 1},
 		"stdout:\nx\nfiles: chart.png (file_id: file-1)"},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct buf b = BUF_INIT(4096);
 		result_text_write(&rows[i].r, &b);
+		cr_assert_eq(result_is_error(&rows[i].r), b.ptr[0] == '[' && b.ptr[1] == 't');
 		cr_assert_str_eq(b.ptr, rows[i].text, "row %zu", i);
 		buf_done(&b);
 	}
@@ -66,18 +85,6 @@ Test(turn_text, d5_d6_output_becomes_bounded_text)
 	buf_done(&b);
 }
 
-Test(turn_text, code_is_a_string_member_or_nothing_runs)
-{
-	struct arena *a = arena_new(1 << 16);
-	IS(gateway_tool_code(a, STR("{\"code\":\"print(1)\\n\"}")), "print(1)\n");
-	IS(gateway_tool_code(a, STR("{\"x\":1,\"code\":\"\"}")), "");
-	static const char *const bad[] = {"", "{", "{\"code\":\"pri", "{\"code\":1}", "[]",
-	    "\"code\"", "{\"Code\":\"x\"}", "{\"code\":\"x\"} tail"};
-	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		cr_assert_null(gateway_tool_code(a, str_c(bad[i])).ptr, "%s", bad[i]);
-	arena_free(&a);
-}
-
 static struct tool *
 add_tool(struct conversation *c, const char *type, const char *name)
 {
@@ -99,8 +106,9 @@ Test(turn_text, the_tool_takes_a_free_name_and_a_forced_choice_follows)
 	c.choice = (struct tool_choice){
 	    .kind = CHOICE_OPAQUE, .type = STR("code_interpreter"), .raw = STR("{}")};
 	struct gateway_hints hints = {STR("Tools here:"), STR("count")};
-	struct str name = gateway_tool_install(&c, &claimed, &hints);
-	IS(name, "code_execution_3");
+	struct gateway_tools g;
+	gateway_tool_install(&c, &claimed, TOOL_MASK_PYTHON, &hints, &g);
+	IS(g.names[CODE_TOOL_PYTHON], "code_execution_3");
 	cr_assert_eq(c.choice.kind, CHOICE_NAMED);
 	IS(c.choice.name, "code_execution_3");
 	cr_assert_null(c.choice.raw.ptr);
@@ -118,9 +126,70 @@ Test(turn_text, a_choice_of_the_clients_own_tool_stays)
 	c.choice = (struct tool_choice){
 	    .kind = CHOICE_NAMED, .type = STR("tool"), .name = STR("weather"), .raw = STR("{}")};
 	struct gateway_hints hints = {STR(""), STR("")};
-	(void)gateway_tool_install(&c, &claimed, &hints);
+	struct gateway_tools g;
+	gateway_tool_install(&c, &claimed, TOOL_MASK_ALL, &hints, &g);
 	IS(c.choice.name, "weather");
 	IS(c.choice.raw, "{}");
+	arena_free(&a);
+}
+
+Test(turn_text, every_kind_is_shown_under_a_name_of_its_own)
+{
+	struct arena *a = arena_new(1 << 16);
+	struct conversation c = {.arena = a};
+	struct tool claimed = {
+	    .type = STR("code_execution_20250825"), .name = STR("code_execution")};
+	struct gateway_hints hints = {STR(""), STR("for sums")};
+	struct gateway_tools g;
+	enum code_tool kind;
+
+	(void)add_tool(&c, "function", "bash_code_execution");
+	c.choice = (struct tool_choice){
+	    .kind = CHOICE_NAMED, .type = STR("tool"), .name = STR("code_execution")};
+	gateway_tool_install(&c, &claimed, TOOL_MASK_ALL, &hints, &g);
+	IS(g.names[CODE_TOOL_PYTHON], "code_execution");
+	IS(g.names[CODE_TOOL_BASH], "bash_code_execution_2");
+	IS(g.names[CODE_TOOL_EDITOR], "text_editor_code_execution");
+	IS(c.choice.name, "code_execution");
+	cr_expect(gateway_tool_of(&g, STR("bash_code_execution_2"), &kind));
+	cr_expect_eq(kind, CODE_TOOL_BASH);
+	cr_expect(!gateway_tool_of(&g, STR("bash_code_execution"), &kind), "the client's own");
+	cr_expect(!gateway_tool_of(&g, STR(""), &kind));
+	struct str text = c.messages->parts->text;
+	cr_expect(str_find(text, STR("- code_execution: for sums\n")) != SIZE_MAX, "%s", text.ptr);
+	cr_expect(str_find(text, STR("\n- bash_code_execution_2: ")) != SIZE_MAX, "%s", text.ptr);
+	cr_expect(
+	    str_find(text, STR("\n- text_editor_code_execution: ")) != SIZE_MAX, "%s", text.ptr);
+	for (int i = 0; i < CODE_TOOL_COUNT; i++) {
+		struct jval schema;
+		cr_expect_eq(jdoc_parse(a, gateway_tool_schema((enum code_tool)i), &schema, NULL),
+		    ERR_OK, "%d", i);
+	}
+	arena_free(&a);
+}
+
+Test(turn_text, only_the_kinds_that_may_run_are_shown)
+{
+	struct arena *a = arena_new(1 << 16);
+	struct conversation c = {.arena = a};
+	struct tool claimed = {.type = STR("code_execution_20250825"),
+	    .name = STR("code_execution"),
+	    .is_excluded = true};
+	struct gateway_hints hints = {STR(""), STR("")};
+	struct gateway_tools g;
+
+	c.choice = (struct tool_choice){
+	    .kind = CHOICE_NAMED, .type = STR("tool"), .name = STR("code_execution")};
+	gateway_tool_install(&c, &claimed, TOOL_MASK_BASH | TOOL_MASK_EDITOR, &hints, &g);
+	cr_assert_null(g.names[CODE_TOOL_PYTHON].ptr);
+	IS(c.tools->name, "bash_code_execution");
+	IS(c.tools->next->name, "text_editor_code_execution");
+	cr_assert_null(c.tools->next->next);
+	cr_expect(c.tools->is_excluded && c.tools->next->is_excluded);
+	IS(c.choice.name, "bash_code_execution");
+	struct str text = c.messages->parts->text;
+	cr_expect(str_find(text, STR("- bash_code_execution: ")) != SIZE_MAX);
+	cr_expect(str_find(text, STR("Files that the user attached")) != SIZE_MAX);
 	arena_free(&a);
 }
 

@@ -194,7 +194,8 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 		plan->decision.purpose_hint, hint, snapshot_str(snap, s->sandbox_purpose_hint)),
 	};
 	executor_apply(c->conv, &plan->decision);
-	plan->tool_name = gateway_tool_install(c->conv, plan->decision.claimed, &hints);
+	gateway_tool_install(
+	    c->conv, plan->decision.claimed, plan->decision.kinds, &hints, &plan->tools);
 	return true;
 }
 

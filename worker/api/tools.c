@@ -26,6 +26,23 @@ write_accepted(struct jw *w, bool takes_vendor_names)
 	jw_end_array(w);
 }
 
+/* What the model is shown besides, for declarations that offer it. */
+static void
+write_kinds(struct jw *w)
+{
+	jw_key(w, "kinds");
+	jw_array(w);
+	for (int i = 0; i < CODE_TOOL_COUNT; i++) {
+		enum code_tool kind = (enum code_tool)i;
+		jw_object(w);
+		jw_kstr(w, "name", code_tool_name(kind));
+		jw_kstr(w, "description", gateway_tool_description(kind));
+		jw_kraw(w, "input_schema", gateway_tool_schema(kind));
+		jw_end_object(w);
+	}
+	jw_end_array(w);
+}
+
 void
 tools_show_all(struct request *req)
 {
@@ -40,10 +57,11 @@ tools_show_all(struct request *req)
 	jw_object(&w);
 	jw_kcstr(&w, "id", "otari_code_execution");
 	jw_kcstr(&w, "object", "tool");
-	jw_kcstr(&w, "description", GATEWAY_TOOL_DESCRIPTION);
+	jw_kstr(&w, "description", gateway_tool_description(CODE_TOOL_PYTHON));
 	jw_kbool(&w, "available", is_available(req->env));
 	write_accepted(&w, s->code_execution_executor != EXECUTOR_PROVIDER);
-	jw_kraw(&w, "input_schema", STR(GATEWAY_TOOL_SCHEMA));
+	jw_kraw(&w, "input_schema", gateway_tool_schema(CODE_TOOL_PYTHON));
+	write_kinds(&w);
 	jw_kraw(&w, "example", STR("{\"type\":\"otari_code_execution\"}"));
 	jw_end_object(&w);
 	jw_end_array(&w);

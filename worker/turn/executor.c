@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define FIRST_WITH_ALL 20250825u /* the first date whose declaration means bash and the editor */
+
 enum code_family
 executor_family(struct str type)
 {
@@ -15,6 +17,26 @@ executor_family(struct str type)
 	if (str_starts(type, STR("code_execution_")))
 		return CODE_FAMILY_ANTHROPIC;
 	return CODE_FAMILY_NONE;
+}
+
+/* YYYYMMDD as a number, 0 when it is no date. */
+static uint64_t
+date_of(struct str s)
+{
+	uint64_t n;
+	if (s.len != 8 || !str_u64(s, &n))
+		return 0;
+	uint64_t month = n / 100 % 100, day = n % 100;
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 ? n : 0;
+}
+
+uint32_t
+executor_offers(struct str type)
+{
+	static const struct str prefix = STR_INIT("code_execution_");
+	bool has_all =
+	    str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= FIRST_WITH_ALL;
+	return has_all ? TOOL_MASK_ALL : TOOL_MASK_PYTHON;
 }
 
 bool
@@ -87,13 +109,17 @@ static void
 check_policy(const struct executor_input *in, struct executor_decision *d)
 {
 	const struct executor_policy *p = in->policy;
+	if (p->is_configured && p->has_tools)
+		d->kinds &= p->tools;
 	if (in->conv->has_mcp_server_ids)
 		refuse(d, 400,
 		    "code execution and MCP servers cannot be combined in one request: pick one");
 	else if (p->is_configured && !p->is_enabled)
 		refuse(d, 403, "code execution is not enabled for this workspace");
-	else if (p->is_configured && p->has_tools && (p->tools & TOOL_MASK_PYTHON) == 0)
-		refuse(d, 403, "the workspace policy leaves out the tool kind code_execution");
+	else if (d->kinds == 0)
+		refuse(d, 403,
+		    "the workspace policy leaves out every tool kind that this declaration offers "
+		    "(code_execution)");
 	else if (p->is_configured && p->image_is_withdrawn)
 		refuse(d, 403, "the workspace policy names a session image that is not allowed");
 }
@@ -132,6 +158,7 @@ decide_keyword(const struct executor_input *in, struct executor_decision *d, str
 	enum code_family family = executor_family(keyword->type);
 	d->outcome = EXECUTOR_HERE;
 	d->claimed = keyword;
+	d->kinds = TOOL_MASK_PYTHON;
 	d->native_blocks = (family == CODE_FAMILY_ANTHROPIC && in->wire == WIRE_MESSAGES) ||
 			   (family == CODE_FAMILY_OPENAI && in->wire == WIRE_RESPONSES);
 	d->purpose_hint = keyword->purpose_hint;
@@ -170,6 +197,7 @@ executor_decide(const struct executor_input *in, struct executor_decision *d)
 		decide_keyword(in, d, keyword, header);
 	} else {
 		d->outcome = EXECUTOR_HERE;
+		d->kinds = TOOL_MASK_PYTHON;
 		d->purpose_hint = d->explicit_tool->purpose_hint;
 	}
 	if (d->outcome == EXECUTOR_HERE)

@@ -17,8 +17,14 @@
 #define EXECUTOR_HEADER     "otari-code-execution"
 #define EXECUTOR_HEADER_OLD "x-otari-code-execution"
 
-/* Kinds of gateway tool; the values are the bits of a policy's tool list. */
-enum tool_mask { TOOL_MASK_PYTHON = 1, TOOL_MASK_BASH = 2, TOOL_MASK_EDITOR = 4 };
+/* Kinds of gateway tool; the values are the bits of a policy's tool list, and 1 << enum code_tool.
+ */
+enum tool_mask {
+	TOOL_MASK_PYTHON = 1,
+	TOOL_MASK_BASH = 2,
+	TOOL_MASK_EDITOR = 4,
+	TOOL_MASK_ALL = 7,
+};
 
 struct executor_policy { /* the workspace's; zeroed when it has none */
 	bool is_configured, is_enabled;
@@ -54,6 +60,7 @@ struct executor_decision {
 	struct tool
 	    *claimed; /* the provider's keyword that we run; NULL: an explicit declaration */
 	struct tool *explicit_tool;
+	uint32_t kinds;          /* HERE: enum tool_mask, what the model is shown; never 0 */
 	bool native_blocks;      /* answer in the declaration's own block types */
 	struct str purpose_hint; /* of the claimed entry, else of the explicit one folded into it */
 };
@@ -68,6 +75,9 @@ enum code_family {
 
 /* By tools[].type alone. */
 enum code_family executor_family(struct str type);
+/* What a declaration offers, enum tool_mask: all kinds from code_execution_20250825 on, Python
+ * otherwise, also for a suffix that is no date. */
+uint32_t executor_offers(struct str type);
 /* Does this provider run this declaration itself in this wire? The whole table:
  * (code_execution_<date>, anthropic, messages) and (code_interpreter, openai, responses). */
 bool executor_is_native(struct str type, struct str provider_type, enum wire wire);

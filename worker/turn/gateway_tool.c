@@ -1,13 +1,94 @@
 #include "worker/turn/gateway_tool.h"
 
-#include "base/json.h"
+#include "base/buf.h"
 
 #define DEFAULT_HEADER "You have these tools:"
-#define DEFAULT_PURPOSE                                                                            \
-	"prefer this for exact computation, data analysis and charts. It is Python 3 with the "    \
-	"standard library; numpy, pandas and matplotlib may be there. Files that the user "        \
-	"attached are in the working directory under their names. A file that you write to the "   \
-	"working directory is given back with a file_id; tell the user that file_id."
+
+/* What the built-in hint of the first tool ends with. */
+#define ABOUT_FILES                                                                                \
+	" Files that the user attached are in the working directory under their names. A file "    \
+	"that you write to the working directory is given back with a file_id; tell the user "     \
+	"that file_id."
+
+/* --- Python --- */
+#define PYTHON_DOES                                                                                \
+	"Runs Python in a sandboxed interpreter and returns its stdout, stderr "                   \
+	"and the files that it made. Variables, imports and files are kept "                       \
+	"between calls of the same request."
+#define PYTHON_TAKES                                                                               \
+	"{\"type\":\"object\",\"properties\":{\"code\":{\"type\":\"string\","                      \
+	"\"description\":\"The Python code to run.\"}},\"required\":[\"code\"]}"
+#define PYTHON_IS_FOR                                                                              \
+	"prefer this for exact computation, data analysis and charts. It is "                      \
+	"Python 3 with the standard library; numpy, pandas and matplotlib may be "                 \
+	"there."
+
+/* --- bash --- */
+#define BASH_DOES                                                                                  \
+	"Runs a command with bash in the sandbox and returns its stdout, stderr, "                 \
+	"return code and the files that it made. Files are kept between calls of "                 \
+	"the same request."
+#define BASH_TAKES                                                                                 \
+	"{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\","                   \
+	"\"description\":\"The command or script to run with bash.\"}},"                           \
+	"\"required\":[\"command\"]}"
+#define BASH_IS_FOR                                                                                \
+	"for shell commands and for running programs and scripts, in the same "                    \
+	"sandbox and working directory as the other tools. There is no network."
+
+/* --- text editor --- */
+#define EDITOR_DOES                                                                                \
+	"Views, creates and edits text files in the sandbox. view shows a file "                   \
+	"or lists a directory; create writes a whole file; str_replace puts "                      \
+	"new_str in the place of old_str, which must occur exactly once."
+#define EDITOR_TAKES                                                                               \
+	"{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\","                   \
+	"\"enum\":[\"view\",\"create\",\"str_replace\"]},\"path\":{\"type\":"                      \
+	"\"string\",\"description\":\"A path relative to the working "                             \
+	"directory.\"},\"file_text\":{\"type\":\"string\",\"description\":"                        \
+	"\"create: the whole text of the file.\"},\"old_str\":{\"type\":"                          \
+	"\"string\",\"description\":\"str_replace: the text to replace, with "                     \
+	"enough around it to be found once.\"},\"new_str\":{\"type\":\"string\","                  \
+	"\"description\":\"str_replace: what takes its place; empty to delete "                    \
+	"it.\"},\"view_range\":{\"type\":\"array\",\"items\":{\"type\":"                           \
+	"\"integer\"},\"description\":\"view: the first and the last line, from "                  \
+	"1; -1 as the last means to the end.\"}},\"required\":[\"command\","                       \
+	"\"path\"]}"
+#define EDITOR_IS_FOR                                                                              \
+	"for looking at text files and for writing and changing them, in the "                     \
+	"same sandbox and working directory as the other tools."
+
+static const struct {
+	struct str description, schema, purpose;
+} kinds_of_tool[CODE_TOOL_COUNT] = {
+    [CODE_TOOL_PYTHON] = {STR_INIT(PYTHON_DOES), STR_INIT(PYTHON_TAKES), STR_INIT(PYTHON_IS_FOR)},
+    [CODE_TOOL_BASH] = {STR_INIT(BASH_DOES), STR_INIT(BASH_TAKES), STR_INIT(BASH_IS_FOR)},
+    [CODE_TOOL_EDITOR] = {STR_INIT(EDITOR_DOES), STR_INIT(EDITOR_TAKES), STR_INIT(EDITOR_IS_FOR)},
+};
+
+struct str
+gateway_tool_description(enum code_tool t)
+{
+	return kinds_of_tool[t].description;
+}
+
+struct str
+gateway_tool_schema(enum code_tool t)
+{
+	return kinds_of_tool[t].schema;
+}
+
+bool
+gateway_tool_of(const struct gateway_tools *g, struct str name, enum code_tool *ret)
+{
+	for (int i = 0; i < CODE_TOOL_COUNT; i++) {
+		if (g->names[i].len == 0 || !str_eq(g->names[i], name))
+			continue;
+		*ret = (enum code_tool)i;
+		return true;
+	}
+	return false;
+}
 
 static bool
 name_is_taken(const struct conversation *conv, struct str name)
@@ -19,11 +100,11 @@ name_is_taken(const struct conversation *conv, struct str name)
 }
 
 static struct str
-free_name(struct conversation *conv)
+free_name(struct conversation *conv, struct str wanted)
 {
-	struct str name = STR("code_execution");
+	struct str name = wanted;
 	for (int i = 2; name_is_taken(conv, name) && i < 1000; i++)
-		name = arena_printf(conv->arena, "code_execution_%d", i);
+		name = arena_printf(conv->arena, "%.*s_%d", STR_FMT(wanted), i);
 	return name;
 }
 
@@ -72,38 +153,51 @@ add_system_text(struct conversation *conv, struct str text)
 	*end = p;
 }
 
-struct str
-gateway_tool_install(
-    struct conversation *conv, const struct tool *claimed, const struct gateway_hints *hints)
+static void
+add_tool(struct conversation *conv, enum code_tool kind, struct str name, bool is_excluded)
 {
-	struct str name = free_name(conv);
 	struct tool *t = ARENA_NEW(conv->arena, struct tool);
+	struct tool **end = &conv->tools;
 	if (t == NULL)
-		return name;
+		return;
 	t->kind = TOOL_FUNCTION;
 	t->type = STR("function");
 	t->name = name;
-	t->description = STR(GATEWAY_TOOL_DESCRIPTION);
-	t->schema_raw = STR(GATEWAY_TOOL_SCHEMA);
+	t->description = gateway_tool_description(kind);
+	t->schema_raw = gateway_tool_schema(kind);
 	t->strict = -1;
-	t->is_excluded = claimed != NULL && claimed->is_excluded;
-	struct tool **end = &conv->tools;
+	t->is_excluded = is_excluded;
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = t;
-	retarget_choice(conv, claimed, name);
-	struct str header = hints->header.len > 0 ? hints->header : STR(DEFAULT_HEADER);
-	struct str purpose = hints->purpose.len > 0 ? hints->purpose : STR(DEFAULT_PURPOSE);
-	add_system_text(conv, arena_printf(conv->arena, "%.*s\n- %.*s: %.*s", STR_FMT(header),
-				  STR_FMT(name), STR_FMT(purpose)));
-	return name;
 }
 
-struct str
-gateway_tool_code(struct arena *a, struct str arguments)
+void
+gateway_tool_install(struct conversation *conv, const struct tool *claimed, uint32_t kinds,
+    const struct gateway_hints *hints, struct gateway_tools *ret)
 {
-	struct jval root;
-	if (jdoc_parse(a, arguments, &root, NULL) != ERR_OK)
-		return STR_NULL;
-	return jv_str(a, jv_get(root, "code"));
+	struct buf text = BUF_INIT(64u * 1024u);
+	bool is_first = true;
+	*ret = (struct gateway_tools){0};
+	buf_add(&text, hints->header.len > 0 ? hints->header : STR(DEFAULT_HEADER));
+	for (int i = 0; i < CODE_TOOL_COUNT; i++) {
+		enum code_tool kind = (enum code_tool)i;
+		if ((kinds & 1u << i) == 0)
+			continue;
+		struct str name = free_name(conv, code_tool_name(kind));
+		add_tool(conv, kind, name, claimed != NULL && claimed->is_excluded);
+		ret->names[i] = name;
+		buf_printf(&text, "\n- %.*s: ", STR_FMT(name));
+		if (is_first && hints->purpose.len > 0) {
+			buf_add(&text, hints->purpose);
+		} else {
+			buf_add(&text, kinds_of_tool[i].purpose);
+			buf_add(&text, is_first ? STR(ABOUT_FILES) : STR(""));
+		}
+		if (is_first)
+			retarget_choice(conv, claimed, name);
+		is_first = false;
+	}
+	add_system_text(conv, arena_str(conv->arena, buf_str(&text)));
+	buf_done(&text);
 }

@@ -2,62 +2,17 @@
 
 #include <stdio.h>
 
+#include "base/err.h"
 #include "base/utf8.h"
+
+#define REFUSAL_PATH_BYTES 256u /* of a path that is named in a refusal */
 
 bool
 result_is_error(const struct result_text *r)
 {
+	if (r->failure.len == 0 && r->edit != NULL)
+		return false;
 	return r->failure.len > 0 || r->return_code != 0 || (r->err.len > 0 && r->out.len == 0);
-}
-
-static void
-section(struct buf *out, size_t start, struct str title, struct str body)
-{
-	if (body.len == 0)
-		return;
-	if (out->len > start)
-		buf_addc(out, '\n');
-	buf_add(out, title);
-	buf_add(out, body);
-}
-
-static void
-write_files(const struct result_text *r, size_t start, struct buf *out)
-{
-	for (size_t i = 0; i < r->file_count; i++) {
-		const struct result_file *f = &r->files[i];
-		struct str name = f->name.len > 0 ? f->name : STR("?");
-		if (i == 0) {
-			section(out, start, STR("files: "), name);
-		} else {
-			buf_add(out, STR(", "));
-			buf_add(out, name);
-		}
-		if (f->file_id.len > 0)
-			buf_printf(out, " (file_id: %.*s)", STR_FMT(f->file_id));
-	}
-}
-
-void
-result_text_write(const struct result_text *r, struct buf *out)
-{
-	if (result_is_error(r))
-		buf_add(out, STR("[tool error] "));
-	if (r->failure.len > 0) {
-		buf_add(out, r->failure);
-		return;
-	}
-	size_t start = out->len;
-	section(out, start, STR("stdout:\n"), r->out);
-	section(out, start, STR("stderr:\n"), r->err);
-	if (r->return_code != 0) {
-		char num[16];
-		int n = snprintf(num, sizeof(num), "%d", r->return_code);
-		section(out, start, STR("return_code: "), str_n(num, (size_t)n));
-	}
-	write_files(r, start, out);
-	if (out->len == start)
-		buf_add(out, STR("(no output)"));
 }
 
 /* Length of the terminal's escape sequence that s starts with (ECMA-48 CSI and OSC, two-character
@@ -110,6 +65,85 @@ add_plain(struct str s, struct buf *out)
 	}
 }
 
+static void
+section(struct buf *out, size_t start, struct str title, struct str body)
+{
+	if (body.len == 0)
+		return;
+	if (out->len > start)
+		buf_addc(out, '\n');
+	buf_add(out, title);
+	buf_add(out, body);
+}
+
+static void
+write_files(const struct result_text *r, size_t start, struct buf *out)
+{
+	for (size_t i = 0; i < r->file_count; i++) {
+		const struct result_file *f = &r->files[i];
+		struct str name = f->name.len > 0 ? f->name : STR("?");
+		if (i == 0) {
+			section(out, start, STR("files: "), name);
+		} else {
+			buf_add(out, STR(", "));
+			buf_add(out, name);
+		}
+		if (f->file_id.len > 0)
+			buf_printf(out, " (file_id: %.*s)", STR_FMT(f->file_id));
+	}
+}
+
+static void
+write_edit(const struct result_text *r, struct buf *out)
+{
+	const struct edit_record *e = r->edit;
+	switch (e->answer) {
+	case EDIT_ANSWER_VIEW:
+		if (!e->is_directory && e->line_count < e->total_lines)
+			buf_printf(out, "[lines %d to %d of %d]\n", e->first_line,
+			    e->first_line + e->line_count - 1, e->total_lines);
+		buf_add(out, r->out.len > 0 ? r->out : STR("(empty)"));
+		break;
+	case EDIT_ANSWER_CREATE:
+		buf_add(out, e->is_update ? STR("written over: ") : STR("created: "));
+		add_plain(r->path, out);
+		break;
+	case EDIT_ANSWER_REPLACE:
+		buf_printf(out, "replaced, line %d of ", e->new_start);
+		add_plain(r->path, out);
+		buf_add(out, STR(":\n"));
+		buf_add(out, r->out);
+		break;
+	}
+}
+
+void
+result_text_write(const struct result_text *r, struct buf *out)
+{
+	if (result_is_error(r))
+		buf_add(out, STR("[tool error] "));
+	if (r->failure.len > 0) {
+		buf_add(out, r->failure);
+		return;
+	}
+	size_t start = out->len;
+	if (r->edit != NULL) {
+		write_edit(r, out);
+		write_files(r, start, out);
+		return;
+	}
+	section(out, start, STR("stdout:\n"), r->out);
+	section(out, start, STR("stderr:\n"), r->err);
+	if (r->return_code != 0) {
+		char num[16];
+		int n = snprintf(num, sizeof(num), "%d", r->return_code);
+		section(out, start, STR("return_code: "), str_n(num, (size_t)n));
+	}
+	write_files(r, start, out);
+	if (out->len == start)
+		buf_add(out, STR("(no output)"));
+}
+
 void
 result_clean(struct str bytes, uint64_t total, struct buf *out)
 {
@@ -121,4 +155,31 @@ result_clean(struct str bytes, uint64_t total, struct buf *out)
 		buf_printf(out, "\n[output cut: %llu bytes were written, the first %zu are shown]",
 		    (unsigned long long)total, kept.len);
 	buf_done(&valid);
+}
+
+struct str
+result_edit_refusal(enum code_edit_error e, struct str path, struct buf *out)
+{
+	static const struct {
+		const char *says;
+		struct str code;
+	} rows[] = {
+	    [CODE_EDIT_OK] = {"nothing was done", STR_INIT("unavailable")},
+	    [CODE_EDIT_NOT_FOUND] = {"there is no such file", STR_INIT("file_not_found")},
+	    [CODE_EDIT_INVALID] = {"the path is outside the working directory or no file, or it "
+				   "has no such lines",
+		STR_INIT("invalid_tool_input")},
+	    [CODE_EDIT_NO_MATCH] = {"old_str does not occur in it", STR_INIT("invalid_tool_input")},
+	    [CODE_EDIT_MANY_MATCHES] = {"old_str occurs more than once; give more of the text "
+					"around it",
+		STR_INIT("invalid_tool_input")},
+	    [CODE_EDIT_NOT_TEXT] = {"it is not a text file", STR_INIT("invalid_tool_input")},
+	    [CODE_EDIT_TOO_LARGE] = {"it is too large for the editor",
+		STR_INIT("invalid_tool_input")},
+	    [CODE_EDIT_FAILED] = {"it could not be read or written", STR_INIT("unavailable")},
+	};
+	size_t i = (size_t)e < ARRAY_LEN(rows) ? (size_t)e : CODE_EDIT_FAILED;
+	add_plain(utf8_cut(path, REFUSAL_PATH_BYTES), out);
+	buf_printf(out, ": %s", rows[i].says);
+	return rows[i].code;
 }

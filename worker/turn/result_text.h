@@ -11,6 +11,8 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "worker/code/session.h"
+#include "worker/dialect/code_record.h"
 
 #define RESULT_STREAM_MAX_BYTES (256u * 1024u) /* of stdout and of stderr each */
 
@@ -25,16 +27,22 @@ struct result_text {
 	int32_t return_code;
 	const struct result_file *files;
 	size_t file_count;
+	const struct edit_record *edit; /* NULL: not the editor's, whose text or diff is `out` */
+	struct str path;                /* that it worked on */
 };
 
 /* Appends the text: sections stdout:, stderr:, return_code:, files:, each only if there is
- * something, and
- * "[tool error] " in front when result_is_error. */
+ * something, and "[tool error] " in front when result_is_error. The editor's: what was done, then
+ * the text or the diff as it is, since line numbers in it would end up in the next old_str. */
 void result_text_write(const struct result_text *r, struct buf *out);
 /* The call failed, the code returned non-zero, or there is stderr and no stdout. */
 bool result_is_error(const struct result_text *r);
 /* Valid UTF-8 without terminal escapes and control characters, cut on a character at
  * RESULT_STREAM_MAX_BYTES; total is what the code wrote. */
 void result_clean(struct str bytes, uint64_t total, struct buf *out);
+
+/* Appends what the model is told of an edit that was refused and gives the error code that the
+ * caller is shown. path is the model's own. */
+struct str result_edit_refusal(enum code_edit_error e, struct str path, struct buf *out);
 
 #endif

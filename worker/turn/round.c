@@ -2,14 +2,14 @@
 #include "worker/request.h"
 #include "worker/turn/turn.h"
 
-/* Calls of the gateway's tool are withheld from the client; everything else goes on to it. */
+/* Calls of the gateway's tools are withheld from the client; everything else goes on to it. */
 static void
 on_block(struct turn *t, const struct turn_event *ev)
 {
 	if (ev->type == TURN_BLOCK_START) {
 		bool is_call = ev->kind == BLOCK_CALL;
 		t->in_own_call =
-		    is_call && t->plan.tool_name.len > 0 && str_eq(ev->name, t->plan.tool_name);
+		    is_call && gateway_tool_of(&t->plan.tools, ev->name, &t->call_tool);
 		if (is_call && !t->in_own_call && ev->choice == 0)
 			t->has_foreign_call = true;
 		if (t->in_own_call) {
@@ -31,6 +31,7 @@ on_block(struct turn *t, const struct turn_event *ev)
 	struct tool_call *call = ARENA_NEW(t->req->arena, struct tool_call);
 	if (call == NULL)
 		return;
+	call->tool = t->call_tool;
 	call->id = t->call_id;
 	call->arguments = t->arguments.overflowed
 			      ? STR("") /* no JSON: answered with a tool error */

@@ -1,6 +1,5 @@
 /* Our tool calls of one round, one at a time, in the order the model wrote them. */
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "ipc/board.h"
@@ -18,15 +17,6 @@ static void run_next(struct turn *t);
 
 /* --- a finished call -----------------------------------------------------------------------------
  */
-/* As the model wrote it; what is no object cannot be shown as one. */
-static struct str
-input_shown(struct arena *a, struct str arguments)
-{
-	struct jval root;
-	bool is_object = jdoc_parse(a, arguments, &root, NULL) == ERR_OK && jv_is(root, JT_OBJECT);
-	return is_object ? jv_raw(root) : STR("{}");
-}
-
 static void
 show_record(struct turn *t, const struct result_text *r, struct str error_code)
 {
@@ -36,14 +26,16 @@ show_record(struct turn *t, const struct result_text *r, struct str error_code)
 	struct code_record rec = {
 	    .id = mint_execution_id(a, t->client->wire),
 	    .container_id = t->container_id,
-	    .tool = CODE_TOOL_PYTHON,
-	    .input_raw = input_shown(a, t->running->arguments),
-	    .code = t->running_code,
+	    .tool = t->input.tool,
+	    .input_raw = t->input.raw,
+	    .code = t->input.code,
 	    .ran = error_code.len == 0,
 	    .error_code = error_code,
+	    .error_message = r->failure,
 	    .out = r->out,
 	    .err = r->err,
 	    .return_code = r->return_code,
+	    .edit = t->run_edit,
 	    .file_ids = ARENA_NEW_ARRAY(a, struct str, r->file_count),
 	    .file_names = ARENA_NEW_ARRAY(a, struct str, r->file_count),
 	};
@@ -69,7 +61,7 @@ add_result(struct turn *t, const struct result_text *r)
 		body->kind = PART_TEXT;
 		body->text = arena_str(t->req->arena, buf_str(&text));
 		p->id = t->running->id;
-		p->name = t->plan.tool_name;
+		p->name = t->plan.tools.names[t->running->tool];
 		p->content = body;
 	}
 	buf_done(&text);
@@ -114,6 +106,8 @@ on_stored(void *arg, struct output_file *files)
 	    .return_code = t->run_code,
 	    .files = list,
 	    .file_count = i,
+	    .edit = t->input.tool == CODE_TOOL_EDITOR ? &t->run_edit : NULL,
+	    .path = t->input.edit.path,
 	};
 	call_is_done(t, &r, STR(""));
 	run_next(t);
@@ -153,24 +147,78 @@ clean(struct turn *t, struct str bytes, uint64_t total)
 }
 
 static void
+session_failed(struct turn *t, const struct err *err)
+{
+	log_warn("code session broke", LOG_C("request_id", t->req->id), LOG_ERR(err));
+	outputs_cancel(&t->outputs);
+	if (code_session_is_broken(t->session))
+		code_session_close(&t->session);
+	call_failed(t,
+	    STR("the code sandbox failed; variables and files of earlier calls are lost"),
+	    STR("unavailable"));
+	run_next(t);
+}
+
+/* True: it was refused, or did not come to an end. */
+static bool
+edit_failed(struct turn *t, const struct code_result *result)
+{
+	struct buf why = BUF_INIT(4096);
+	struct str code;
+	if (result->edit != NULL && result->edit->error == CODE_EDIT_OK)
+		return false;
+	outputs_cancel(&t->outputs);
+	if (result->edit == NULL) {
+		code = result->timed_out ? STR("execution_time_exceeded") : STR("unavailable");
+		buf_add(&why, result->timed_out ? STR("the editor took longer than it may")
+						: STR("the editor did not answer"));
+	} else {
+		code = result_edit_refusal(result->edit->error, t->input.edit.path, &why);
+	}
+	call_failed(t, arena_str(t->req->arena, buf_str(&why)), code);
+	buf_done(&why);
+	run_next(t);
+	return true;
+}
+
+static struct edit_record
+edit_record_of(const struct code_edit *e, const struct code_edit_result *r)
+{
+	static const enum edit_answer answers[] = {
+	    [CODE_EDIT_VIEW] = EDIT_ANSWER_VIEW,
+	    [CODE_EDIT_CREATE] = EDIT_ANSWER_CREATE,
+	    [CODE_EDIT_STR_REPLACE] = EDIT_ANSWER_REPLACE,
+	};
+	return (struct edit_record){
+	    .answer = answers[e->command],
+	    .is_update = r->is_update,
+	    .is_directory = r->is_directory,
+	    .first_line = r->first_line,
+	    .line_count = r->line_count,
+	    .total_lines = r->total_lines,
+	    .old_start = r->old_start,
+	    .old_lines = r->old_lines,
+	    .new_start = r->new_start,
+	    .new_lines = r->new_lines,
+	};
+}
+
+static void
 on_run_done(void *arg, const struct code_result *result)
 {
 	struct turn *t = arg;
+	bool is_edit = t->input.tool == CODE_TOOL_EDITOR;
 	if (result->failed != NULL) {
-		log_warn(
-		    "code session broke", LOG_C("request_id", t->req->id), LOG_ERR(result->failed));
-		outputs_cancel(&t->outputs);
-		if (code_session_is_broken(t->session))
-			code_session_close(&t->session);
-		call_failed(t,
-		    STR("the code sandbox failed; variables and files of earlier calls are lost"),
-		    STR("unavailable"));
-		run_next(t);
+		session_failed(t, result->failed);
 		return;
 	}
+	if (is_edit && edit_failed(t, result))
+		return;
+	if (is_edit)
+		t->run_edit = edit_record_of(&t->input.edit, result->edit);
 	t->run_out = clean(t, result->out, result->out_total);
 	t->run_err = clean(t, result->err, result->err_total);
-	t->run_code = result->return_code;
+	t->run_code = is_edit ? 0 : result->return_code;
 	for (size_t i = 0; i < result->omitted_count; i++)
 		outputs_name_only(t->outputs, result->omitted[i].path);
 	outputs_finish(t->outputs, on_stored, t);
@@ -188,8 +236,9 @@ execute(struct turn *t)
 	    .expires_at_ms = hours > 0 ? clock_wall_ms() + hours * 3600 * 1000 : 0,
 	};
 	t->outputs = outputs_new(t->req, t->session, &owner);
-	code_session_exec(
-	    t->session, CODE_PYTHON, t->running_code, t->plan.limits.exec_timeout_ms, &run_ops, t);
+	uint32_t timeout_ms = t->plan.limits.exec_timeout_ms;
+	enum code_kind kind = t->input.tool == CODE_TOOL_BASH ? CODE_BASH : CODE_PYTHON;
+	code_session_exec(t->session, kind, t->input.code, timeout_ms, &run_ops, t);
 }
 
 /* --- the session ---------------------------------------------------------------------------------
@@ -265,23 +314,20 @@ static void
 run_next(struct turn *t)
 {
 	while (t->running != NULL) {
-		t->running_code = gateway_tool_code(t->req->arena, t->running->arguments);
-		bool is_over = t->billed + t->errors >= LIMIT_TOOL_RUNS;
-		if (is_over) { /* an answer of thousands of calls would keep its sandbox for hours
-				*/
-			t->running_code = STR("");
+		tool_input_read(t->req->arena, t->running->tool, t->running->arguments, &t->input);
+		t->run_edit = (struct edit_record){0};
+		if (t->billed + t->errors >= LIMIT_TOOL_RUNS) {
+			/* an answer of thousands of calls would keep its sandbox for hours */
 			call_failed(t, STR("too many calls in one request; nothing was run"),
 			    STR("too_many_requests"));
 			continue;
 		}
-		if (t->running_code.ptr != NULL) {
+		if (t->input.wrong.len == 0) {
 			ensure_session(t);
 			return;
 		}
-		t->running_code = STR("");
 		call_failed(t,
-		    STR("the arguments are not a JSON object with a string member \"code\"; "
-			"nothing was run"),
+		    arena_printf(t->req->arena, "%.*s; nothing was run", STR_FMT(t->input.wrong)),
 		    STR("invalid_tool_input"));
 	}
 	all_ran(t);

@@ -23,8 +23,10 @@
 #include "worker/dialect/dialect.h"
 #include "worker/turn/attach.h"
 #include "worker/turn/executor.h"
+#include "worker/turn/gateway_tool.h"
 #include "worker/turn/keep.h"
 #include "worker/turn/outputs.h"
+#include "worker/turn/tool_input.h"
 #include "worker/upstream/call.h"
 
 struct code_open;
@@ -46,7 +48,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	struct conversation *conv;
 	struct target target;
 	struct executor_decision decision;
-	struct str tool_name; /* that the model is shown; STR_NULL: no code here */
+	struct gateway_tools tools; /* that the model is shown; none: no code here */
 	struct turn_limits limits;
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
 	struct str user_id, workspace_id; /* whose files */
@@ -57,6 +59,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 
 struct tool_call { /* of ours, in one round */
 	struct tool_call *next;
+	enum code_tool tool;
 	struct str id, arguments;
 };
 
@@ -88,6 +91,7 @@ struct turn {
 	bool is_sse, has_started, round_ended, is_collecting;
 	struct turn_collect collect;
 	bool in_own_call; /* the open block is a call of ours */
+	enum code_tool call_tool;
 	struct buf arguments;
 	struct str call_id;
 	struct tool_call *calls, **calls_end;
@@ -105,11 +109,12 @@ struct turn {
 	struct seed *seeding;
 	struct outputs *outputs;
 	struct tool_call *running;
-	struct str running_code;
+	struct tool_input input; /* of the running call */
 	struct message *results; /* user message that collects this round's results */
 	struct str container_id;
 	struct str run_out, run_err; /* cleaned, of the call that just ran */
 	int32_t run_code;
+	struct edit_record run_edit;
 	uint32_t billed, errors;
 };
 
