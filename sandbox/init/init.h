@@ -24,7 +24,8 @@
 #define INIT_WORK    "/work"
 #define INIT_OUTPUTS INIT_WORK "/outputs"
 
-/* All that the environment of an interpreter is; threads: of the numeric libraries, a string. */
+/* All that the environment of an interpreter or a shell is; threads: of the numeric libraries, a
+ * string. */
 #define INIT_ENVIRONMENT(threads)                                                                  \
 	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" INIT_WORK, "USER=sandbox", "LANG=C.UTF-8",    \
 	    "TZ=UTC", "TMPDIR=/tmp", "OUTPUT_DIR=" INIT_OUTPUTS, "XDG_CACHE_HOME=/tmp/.cache",     \
@@ -42,11 +43,22 @@ void ctl_fill(void);
 bool ctl_next(struct frame_head *head, struct str *payload); /* payload: until the next call */
 _Noreturn void init_leave(int code);
 
+/* --- spawn.c: a process of the session
+ * ---------------------------------------------------------- */
+#define SPAWN_FDS 2
+struct spawn {
+	const char *const *paths, *const *argv; /* the first path that is there */
+	int fds[SPAWN_FDS];                     /* become 3 and 4 */
+	unsigned fd_count;
+};
+pid_t spawn(const struct spawn *s); /* it has exec'd; -1: errno, also of the exec */
+
 /* --- python.c: the interpreter ------------------------------------------------------------------
  */
 struct python {
-	pid_t pid; /* 0: none */
-	int fd;    /* its request socket; -1: none */
+	pid_t pid;       /* 0: none */
+	int fd;          /* its request socket; -1: none */
+	bool is_warming; /* it has started */
 	bool is_ready;
 	bool has_exited;
 	int wait_status; /* when has_exited */
@@ -60,6 +72,22 @@ bool python_send(struct str bytes, size_t *sent); /* non-blocking, from *sent on
 void python_forget(void);
 void reap(void); /* all dead children */
 int64_t now_ms(void);
+
+/* --- shell.c: the shell of one call ------------------------------------------------------------
+ */
+struct shell {
+	pid_t pid;       /* 0: none */
+	int feed;        /* a long command goes in here; -1: it is in */
+	struct str rest; /* of it */
+	bool has_exited;
+	int wait_status; /* when has_exited */
+};
+extern struct shell shell;
+/* command: NUL after its n bytes, borrowed until shell_forget(). 0 or errno. */
+int shell_start(const char *command, size_t n);
+void shell_write(void); /* non-blocking */
+void shell_interrupt(void);
+void shell_forget(void);
 
 /* --- kill.c ------------------------------------------------------------------------------------
  */

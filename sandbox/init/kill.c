@@ -65,7 +65,8 @@ kill_leftovers(void)
 	for (unsigned i = 0; i < PASSES; i++) {
 		if (kill(-1, SIGSTOP) != 0 && errno == ESRCH)
 			return true;
-		int alive = kill_others(python.pid);
+		/* Once reaped, its number may be another's. */
+		int alive = kill_others(python.has_exited ? 0 : python.pid);
 		reap();
 		if (alive == 0)
 			return true;

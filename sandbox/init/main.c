@@ -66,18 +66,10 @@ on_python(void)
 		return;
 	}
 	int32_t code;
-	size_t sent = 0;
 	switch (python_read(&code)) {
 	case PYTHON_NOTHING:
 		break;
 	case PYTHON_READY:
-		/* An empty call first, all the way: what it touches is there for the first real
-		 * one, and nobody waits for it. */
-		if (python_send(str_n("\0\0\0\0", 4), &sent))
-			break;
-		say_ready(ECHILD);
-		break;
-	case PYTHON_DONE:
 		produce_snapshot();
 		if (kill_leftovers()) {
 			say_ready(0);
@@ -86,6 +78,7 @@ on_python(void)
 		python_forget();
 		say_ready(ECHILD);
 		break;
+	case PYTHON_DONE: /* unasked */
 	case PYTHON_GONE:
 		kill_all();
 		python_forget();
@@ -97,12 +90,13 @@ on_python(void)
 static void
 step(int signals)
 {
-	struct pollfd p[3] = {
+	struct pollfd p[] = {
 	    {.fd = INIT_CTL, .events = POLLIN},
 	    {.fd = signals, .events = POLLIN},
 	    {.fd = python.fd, .events = (short)(POLLIN | (run_wants_write() ? POLLOUT : 0))},
+	    {.fd = shell.feed, .events = POLLOUT},
 	};
-	if (poll(p, 3, run_timeout_ms()) < 0 && errno != EINTR)
+	if (poll(p, sizeof(p) / sizeof(p[0]), run_timeout_ms()) < 0 && errno != EINTR)
 		init_leave(72);
 	if (p[2].revents != 0 && python.fd == p[2].fd)
 		on_python();
@@ -111,6 +105,8 @@ step(int signals)
 		(void)!read(signals, &si, sizeof(si));
 		reap();
 	}
+	if (p[3].revents != 0 && shell.feed == p[3].fd)
+		shell_write();
 	run_tick();
 	if (p[0].revents != 0) {
 		struct frame_head h;

@@ -1,11 +1,8 @@
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,34 +33,8 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static const char *const environment[] = {INIT_ENVIRONMENT("2"), NULL};
-
-enum { AT_REQUEST = 3, AT_ERRNO, AT_DRIVER, AT_END };
-
-static _Noreturn void
-exec_python(const char *path, int request_fd, int errno_fd, int driver_fd)
-{
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setsid();
-	(void)setpriority(PRIO_PROCESS, 0, 10);
-	/* 3 is the control socket, 4 the signal descriptor, 5 the parent's end of the request
-	 * socket at the latest: none of the sources is overwritten before its turn. */
-	if (dup2(request_fd, AT_REQUEST) >= 0 && dup2(errno_fd, AT_ERRNO) >= 0 &&
-	    dup2(driver_fd, AT_DRIVER) >= 0 && fcntl(AT_ERRNO, F_SETFD, FD_CLOEXEC) == 0 &&
-	    fcntl(AT_DRIVER, F_SETFD, 0) == 0 && syscall(SYS_close_range, AT_END, ~0u, 0) == 0) {
-		const char *const argv[] = {
-		    path, "-I", "-B", "-X", "utf8", "-c", "exec(open(5).read())", NULL};
-		execve(path, (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
-	}
-	int e = errno;
-	(void)!write(AT_ERRNO, &e, sizeof(e));
-	_exit(127);
-}
-
 struct ends {
-	int request[2], status[2], driver[2]; /* ours, the interpreter's */
+	int request[2], driver[2]; /* ours, the interpreter's */
 };
 
 static void
@@ -78,16 +49,15 @@ static bool
 make_ends(struct ends *e)
 {
 	size_t n = strlen(driver_text); /* of ours */
-	*e = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+	*e = (struct ends){{-1, -1}, {-1, -1}};
 	/* The driver fits into the pipe. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->request) == 0 &&
-	    pipe2(e->status, O_CLOEXEC) == 0 && pipe2(e->driver, O_CLOEXEC | O_NONBLOCK) == 0 &&
+	    pipe2(e->driver, O_CLOEXEC | O_NONBLOCK) == 0 &&
 	    write(e->driver[1], driver_text, n) == (ssize_t)n &&
 	    fcntl(e->driver[0], F_SETFL, 0) == 0)
 		return true;
 	int saved = errno;
 	close_ends(e->request);
-	close_ends(e->status);
 	close_ends(e->driver);
 	errno = saved;
 	return false;
@@ -97,26 +67,15 @@ int
 python_start(const char *path)
 {
 	struct ends ends;
-	/* The code may have left the shared output pipes non-blocking. */
-	for (int fd = 1; fd <= 2; fd++)
-		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	if (!make_ends(&ends))
 		return errno;
-	pid_t pid = fork();
-	if (pid == 0)
-		exec_python(path, ends.request[1], ends.status[1], ends.driver[0]);
+	const char *const paths[] = {path, NULL};
+	const char *const argv[] = {
+	    path, "-I", "-B", "-X", "utf8", "-c", "exec(open(4).read())", NULL};
+	struct spawn s = {paths, argv, {ends.request[1], ends.driver[0]}, 2};
+	pid_t pid = spawn(&s);
 	int e = pid < 0 ? errno : 0;
 	close(ends.request[1]);
-	close(ends.status[1]);
-	if (pid > 0) { /* ends by exec or with the errno */
-		ssize_t n;
-		do
-			n = read(ends.status[0], &e, sizeof(e));
-		while (n < 0 && errno == EINTR);
-		if (n != sizeof(e))
-			e = 0;
-	}
-	close(ends.status[0]);
 	close_ends(ends.driver);
 	if (e != 0) {
 		close(ends.request[0]);
@@ -193,12 +152,20 @@ python_read(int32_t *ret_code)
 	memcpy(&code, reply + 8, sizeof(code));
 	if (memcmp(reply, "OtRp", 4) != 0)
 		return PYTHON_GONE;
-	if (status == REPLY_READY && !python.is_ready) {
+	if (status == REPLY_READY && !python.is_warming) {
+		/* An empty call first, all the way: what it touches is there for the first real
+		 * one. */
+		size_t sent = 0;
+		python.is_warming = true;
+		return python_send(str_n("\0\0\0\0", 4), &sent) && sent == 4 ? PYTHON_NOTHING
+									     : PYTHON_GONE;
+	}
+	if (!python.is_warming || status < REPLY_OK || status > REPLY_EXIT)
+		return PYTHON_GONE;
+	if (!python.is_ready) {
 		python.is_ready = true;
 		return PYTHON_READY;
 	}
-	if (!python.is_ready || status < REPLY_OK || status > REPLY_EXIT)
-		return PYTHON_GONE;
 	*ret_code = code & 0xff;
 	return PYTHON_DONE;
 }
@@ -225,6 +192,10 @@ reap(void)
 		if (pid == python.pid) {
 			python.has_exited = true;
 			python.wait_status = status;
+		}
+		if (pid == shell.pid) {
+			shell.has_exited = true;
+			shell.wait_status = status;
 		}
 	}
 }

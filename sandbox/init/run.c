@@ -1,9 +1,12 @@
+/* run.c - one call: takes the program, runs it, ends it in time, says what came of it */
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sandbox/init/init.h"
 
@@ -17,9 +20,10 @@ enum stage { IDLE, TAKING, STARTING, RUNNING, INTERRUPTED };
 static struct {
 	enum stage stage;
 	struct frame_run ask;
-	char source[4 + FRAME_SOURCE_MAX]; /* length, text: as the interpreter reads it */
+	char source[4 + FRAME_SOURCE_MAX + 1]; /* length, text: as the interpreter reads it; NUL */
 	size_t len, sent;
 	int64_t started_ms, deadline_ms;
+	bool is_python_lost; /* in a call that is not its own */
 } run;
 
 const char *python_path;
@@ -30,10 +34,16 @@ run_is_idle(void)
 	return run.stage == IDLE;
 }
 
+static bool
+is_python_call(void)
+{
+	return run.ask.kind == FRAME_KIND_PYTHON;
+}
+
 bool
 run_wants_write(void)
 {
-	return run.stage == RUNNING && run.sent < run.len;
+	return is_python_call() && run.stage == RUNNING && run.sent < run.len;
 }
 
 int
@@ -43,6 +53,16 @@ run_timeout_ms(void)
 		return -1;
 	int64_t left = run.deadline_ms - now_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+/* In a call of another kind: what keeps the state is gone, the call goes on. */
+static void
+lose_python(void)
+{
+	if (!python.has_exited)
+		(void)kill(python.pid, SIGKILL);
+	python_forget();
+	run.is_python_lost = true;
 }
 
 static void
@@ -55,6 +75,11 @@ finish(uint32_t flags, int32_t code)
 		flags |= FRAME_RESULT_DIED;
 		python_forget();
 	}
+	if (python.has_exited && !is_python_call())
+		lose_python();
+	if (run.is_python_lost)
+		flags |= FRAME_RESULT_DIED;
+	shell_forget();
 	uint8_t p[FRAME_FIXED_MAX];
 	struct frame_result r = {flags, code, (uint32_t)(now_ms() - run.started_ms)};
 	ctl_send(FRAME_RESULT, p, frame_result_put(p, &r));
@@ -64,6 +89,14 @@ finish(uint32_t flags, int32_t code)
 		(void)python_start(python_path);
 }
 
+static int
+code_of(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : 255;
+}
+
 static void
 died(void)
 {
@@ -71,40 +104,29 @@ died(void)
 	if (!python.has_exited)
 		kill_all();
 	reap();
-	int code = 255;
-	if (python.has_exited && WIFEXITED(python.wait_status))
-		code = WEXITSTATUS(python.wait_status);
-	else if (python.has_exited && WIFSIGNALED(python.wait_status))
-		code = 128 + WTERMSIG(python.wait_status);
-	finish(FRAME_RESULT_DIED, code);
+	finish(FRAME_RESULT_DIED, python.has_exited ? code_of(python.wait_status) : 255);
+}
+
+static void
+run_now(void)
+{
+	run.stage = RUNNING;
+	run.started_ms = now_ms();
+	run.deadline_ms = run.started_ms + run.ask.timeout_ms;
 }
 
 static void
 launch(void)
 {
-	run.stage = RUNNING;
-	run.started_ms = now_ms();
-	run.deadline_ms = run.started_ms + run.ask.timeout_ms;
+	run_now();
 	(void)kill(python.pid, SIGCONT);
 	if (!python_send(str_n(run.source, run.len), &run.sent))
 		died();
 }
 
 static void
-start(void)
+start_python(void)
 {
-	(void)mkdir(INIT_OUTPUTS, 0755); /* the code may have removed it */
-	produce_snapshot();
-	run.started_ms = now_ms();
-	if (run.ask.kind != FRAME_KIND_PYTHON) {
-		finish(0, 126);
-		return;
-	}
-	reap();
-	if (python.has_exited) {
-		kill_all();
-		python_forget();
-	}
 	if (python.pid == 0 && python_start(python_path) != 0) {
 		finish(FRAME_RESULT_DIED, 127);
 		return;
@@ -113,8 +135,58 @@ start(void)
 		launch();
 		return;
 	}
+	(void)kill(python.pid, SIGCONT); /* another kind of call may have ended while it started */
 	run.stage = STARTING;
 	run.deadline_ms = run.started_ms + START_MS;
+}
+
+static void
+start_shell(void)
+{
+	run_now();
+	int e = shell_start(run.source + 4, run.len - 4);
+	if (e == EAGAIN && python.pid != 0) {
+		/* Dead children that the stopped interpreter has not taken note of fill the limit.
+		 */
+		kill_all();
+		lose_python();
+		e = shell_start(run.source + 4, run.len - 4);
+	}
+	if (e == 0)
+		return;
+	static const char none[] = "the sandbox has no shell\n",
+			  failed[] = "no shell could start\n";
+	(void)!(
+	    e == ENOENT ? write(2, none, sizeof(none) - 1) : write(2, failed, sizeof(failed) - 1));
+	finish(0, 127);
+}
+
+static void
+start(void)
+{
+	/* The code may have left the shared output pipes non-blocking, and removed the folder. */
+	for (int fd = 1; fd <= 2; fd++)
+		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	(void)mkdir(INIT_OUTPUTS, 0755);
+	produce_snapshot();
+	run.started_ms = now_ms();
+	run.is_python_lost = false;
+	reap();
+	if (python.has_exited) {
+		kill_all();
+		python_forget();
+	}
+	switch (run.ask.kind) {
+	case FRAME_KIND_PYTHON:
+		start_python();
+		break;
+	case FRAME_KIND_BASH:
+		start_shell();
+		break;
+	default:
+		finish(0, 126);
+		break;
+	}
 }
 
 void
@@ -126,6 +198,7 @@ run_begin(const struct frame_run *r)
 	memcpy(run.source, &r->source_bytes, 4);
 	run.len = 4;
 	run.sent = 0;
+	run.source[4 + r->source_bytes] = '\0';
 	run.stage = TAKING;
 	if (r->source_bytes == 0)
 		start();
@@ -145,16 +218,21 @@ run_data(struct str bytes)
 void
 run_kill(void)
 {
-	if (run.stage >= STARTING) {
-		finish(FRAME_RESULT_DIED, 137);
-	}
+	if (run.stage >= STARTING)
+		finish(is_python_call() ? FRAME_RESULT_DIED : 0, 137);
 }
 
 void
 run_python_event(void)
 {
 	int32_t code = 0;
-	switch (python_read(&code)) {
+	enum python_event event = python_read(&code);
+	if (run.stage >= STARTING && !is_python_call()) {
+		if (event == PYTHON_DONE || event == PYTHON_GONE)
+			lose_python();
+		return;
+	}
+	switch (event) {
 	case PYTHON_NOTHING:
 		break;
 	case PYTHON_READY:
@@ -180,6 +258,28 @@ run_python_event(void)
 	}
 }
 
+/* True: the call has ended. */
+static bool
+ended_by_itself(void)
+{
+	bool is_interrupted = run.stage == INTERRUPTED;
+	uint32_t late = is_interrupted ? FRAME_RESULT_TIMED_OUT : 0;
+	if (!is_python_call()) {
+		if (python.has_exited)
+			lose_python();
+		if (shell.has_exited)
+			finish(late, is_interrupted ? 124 : code_of(shell.wait_status));
+		return shell.pid == 0;
+	}
+	if (!python.has_exited)
+		return false;
+	if (is_interrupted) /* what it said before it died comes first */
+		finish(late | FRAME_RESULT_DIED, 124);
+	else
+		died();
+	return true;
+}
+
 void
 run_tick(void)
 {
@@ -187,22 +287,18 @@ run_tick(void)
 		died();
 		return;
 	}
-	if (run.stage >= STARTING && python.has_exited) {
-		/* What it said before it died comes first. */
-		if (run.stage == INTERRUPTED)
-			finish(FRAME_RESULT_TIMED_OUT | FRAME_RESULT_DIED, 124);
-		else
-			died();
-		return;
-	}
-	if (run.stage < STARTING || now_ms() < run.deadline_ms)
+	if (run.stage < STARTING || ended_by_itself() || now_ms() < run.deadline_ms)
 		return;
 	if (run.stage == RUNNING) {
 		run.stage = INTERRUPTED;
 		run.deadline_ms = now_ms() + GRACE_MS;
-		(void)kill(python.pid, SIGINT);
-		(void)kill(python.pid, SIGCONT);
+		if (is_python_call()) {
+			(void)kill(python.pid, SIGINT);
+			(void)kill(python.pid, SIGCONT);
+		} else {
+			shell_interrupt();
+		}
 		return;
 	}
-	finish(FRAME_RESULT_TIMED_OUT | FRAME_RESULT_DIED, 124);
+	finish(FRAME_RESULT_TIMED_OUT | (is_python_call() ? FRAME_RESULT_DIED : 0), 124);
 }

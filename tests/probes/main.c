@@ -4,8 +4,8 @@
  *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
  *   PROBES_COLD=1      without a zygote
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
- *   PROBES=text        only the groups whose name holds the text (python escape abuse files life)
- * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
+ *   PROBES=text        only the groups whose name holds the text (python bash escape abuse files
+ * life) Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -106,6 +106,8 @@ main(int argc, char **argv)
 		return run_file(&h, getenv("PROBES_RUN"));
 	if (probe_wants("python"))
 		probes_python(&h);
+	if (probe_wants("bash"))
+		probes_bash(&h);
 	if (probe_wants("escape"))
 		probes_escape(&h);
 	if (probe_wants("files"))

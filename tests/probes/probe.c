@@ -213,15 +213,22 @@ on_done(void *arg, const struct code_result *c)
 }
 
 void
-probe_exec(struct probe_host *h, struct code_session *s, const char *code, uint32_t timeout_ms,
-    struct probe_result *ret)
+probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
+    uint32_t timeout_ms, struct probe_result *ret)
 {
 	static const struct code_run_ops ops = {on_file_begin, on_file_data, on_file_end, on_done};
 	struct running run = {ret, false};
 	memset(ret, 0, sizeof(*ret));
-	code_session_exec(s, CODE_PYTHON, str_c(code), timeout_ms, &ops, &run);
+	code_session_exec(s, kind, code, timeout_ms, &ops, &run);
 	while (!run.is_done)
 		(void)event_base_loop(h->base, EVLOOP_ONCE);
+}
+
+void
+probe_exec(struct probe_host *h, struct code_session *s, const char *code, uint32_t timeout_ms,
+    struct probe_result *ret)
+{
+	probe_run(h, s, CODE_PYTHON, str_c(code), timeout_ms, ret);
 }
 
 static void

@@ -55,6 +55,8 @@ struct err probe_put(
     struct probe_host *h, struct code_session *s, const char *name, const char *bytes, size_t n);
 void probe_exec(struct probe_host *h, struct code_session *s, const char *code, uint32_t timeout_ms,
     struct probe_result *ret);
+void probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
+    uint32_t timeout_ms, struct probe_result *ret);
 void probe_turn(struct probe_host *h, int ms); /* runs the loop for so long */
 
 /* Checks. */
@@ -72,6 +74,7 @@ bool probe_wait_zygote(struct probe_host *h, int ms);
 /* The groups. */
 void probes_zygote(struct probe_host *h);                      /* waits for one; its children */
 void probes_python(struct probe_host *h);                      /* what a call is */
+void probes_bash(struct probe_host *h);                        /* the same for the shell */
 void probes_escape(struct probe_host *h);                      /* reaching out */
 void probes_abuse(struct probe_host *h);                       /* using up */
 void probes_files(struct probe_host *h);                       /* in and out */

@@ -397,7 +397,7 @@ Test(code_session, what_cannot_run_is_refused_and_the_session_stays)
 	code_session_exec(v.s, CODE_PYTHON, str_n(big, sizeof(big)), 0, &ops, &v);
 	session_rig_turn(&r);
 	cr_assert(v.dones == 2 && v.failed.code == ERR_TOOLARGE);
-	code_session_exec(v.s, CODE_BASH, STR("ls"), 0, &ops, &v);
+	code_session_exec(v.s, CODE_EDITOR, STR("ls"), 0, &ops, &v);
 	session_rig_turn(&r);
 	cr_assert(v.dones == 3 && v.failed.code == ERR_UNSUPPORTED);
 	code_session_put(v.s, STR("../x"), 0, fd_memfd("n"), on_put, &v);

@@ -96,6 +96,20 @@ drain(struct local_session *s, struct local_capture *c, bool keep)
 		continue;
 }
 
+static uint32_t
+kind_of(enum code_kind kind)
+{
+	switch (kind) {
+	case CODE_PYTHON:
+		return FRAME_KIND_PYTHON;
+	case CODE_BASH:
+		return FRAME_KIND_BASH;
+	case CODE_EDITOR:
+		break;
+	}
+	return FRAME_KIND_EDITOR;
+}
+
 void
 local_exec_start(struct local_session *s, struct code_op *op)
 {
@@ -112,7 +126,7 @@ local_exec_start(struct local_session *s, struct code_op *op)
 	s->omitted_count = 0;
 	buf_clear(&s->omitted_names);
 	collect_check_init(&s->check, cfg->max_files, cfg->max_bytes);
-	struct frame_run r = {FRAME_KIND_PYTHON, op->timeout_ms, cfg->max_files,
+	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, cfg->max_files,
 	    (uint32_t)op->source_len, cfg->max_bytes};
 	local_send(s, FRAME_RUN, p, frame_run_put(p, &r));
 	for (size_t at = 0; at < op->source_len; at += FRAME_MAX) {
@@ -127,16 +141,16 @@ static void
 add_notes(struct local_session *s, const struct code_op *op)
 {
 	struct buf *b = &s->err.kept;
-	if (b->len > 0 && b->ptr[b->len - 1] != '\n' &&
-	    (s->result.flags & (FRAME_RESULT_TIMED_OUT | FRAME_RESULT_DIED)) != 0)
+	bool timed_out = (s->result.flags & FRAME_RESULT_TIMED_OUT) != 0;
+	bool died = (s->result.flags & FRAME_RESULT_DIED) != 0;
+	if (b->len > 0 && b->ptr[b->len - 1] != '\n' && (timed_out || died || s->is_flooded))
 		buf_addc(b, '\n');
-	if ((s->result.flags & FRAME_RESULT_TIMED_OUT) != 0)
+	if (timed_out)
 		buf_printf(b, "[the time limit of %.3g s was exceeded]\n", op->timeout_ms / 1000.0);
-	if ((s->result.flags & FRAME_RESULT_DIED) == 0)
-		return;
 	if (s->is_flooded)
 		buf_printf(b, "[ended: too much output]\n");
-	buf_printf(b, "[the interpreter ended; its variables are lost, files are kept]\n");
+	if (died)
+		buf_printf(b, "[the interpreter ended; its variables are lost, files are kept]\n");
 }
 
 /* Takes the op off before the callback, which may close the session. */

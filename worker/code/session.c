@@ -276,8 +276,8 @@ code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
 	if (input.len > CODE_SOURCE_MAX) {
 		(void)err_set(
 		    &op->refused, ERR_TOOLARGE, "a program of %zu bytes is too long", input.len);
-	} else if (kind != CODE_PYTHON) {
-		(void)err_set(&op->refused, ERR_UNSUPPORTED, "the sandbox runs only Python yet");
+	} else if (kind == CODE_EDITOR) { /* code_session_edit() */
+		(void)err_set(&op->refused, ERR_UNSUPPORTED, "the text editor runs no program");
 	} else {
 		op->source = mem_strndup(input.ptr, input.len);
 		op->source_len = input.len;
