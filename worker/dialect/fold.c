@@ -2,13 +2,14 @@
 
 #include "base/buf.h"
 
-/* What a call of each kind holds and how its code is fenced (anthropic-wire §5.2). */
+/* What a call of each kind holds and how it is fenced (anthropic-wire §5.2). */
 static const struct {
-	const char *name, *member, *language;
-} kinds[] = {
-    {"code_execution", "code", "python"},
-    {"bash_code_execution", "command", "bash"},
-    {"text_editor_code_execution", "command", ""},
+	const char *member; /* NULL: the whole input says what was done */
+	struct str language, marker;
+} kinds[CODE_TOOL_COUNT] = {
+    [CODE_TOOL_PYTHON] = {"code", STR_INIT("python"), STR_INIT("[code was executed]")},
+    [CODE_TOOL_BASH] = {"command", STR_INIT("bash"), STR_INIT("[code was executed]")},
+    [CODE_TOOL_EDITOR] = {NULL, STR_INIT("json"), STR_INIT("[the text editor was used]")},
 };
 
 static bool
@@ -20,24 +21,20 @@ is_minted(struct str id)
 static enum fold_action
 remember(struct fold *f, struct jval block, struct str id)
 {
-	struct str name = jv_str(f->arena, jv_get(block, "name"));
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		if (!str_eq(name, str_c(kinds[i].name)))
-			continue;
-		struct fold_call *c = ARENA_NEW(f->arena, struct fold_call);
-		if (c == NULL)
-			return FOLD_REMOVE;
-		struct jval input = jv_get(block, "input");
-		c->id = id;
-		c->code = jv_str(f->arena, jv_get(input, kinds[i].member));
-		c->language = str_c(kinds[i].language);
-		if (i == 2) /* the editor: the whole input says what was done */
-			c->code = jv_raw(input);
-		c->next = f->calls;
-		f->calls = c;
+	enum code_tool kind;
+	if (!code_tool_of(jv_str(f->arena, jv_get(block, "name")), &kind))
+		return is_minted(id) ? FOLD_REMOVE : FOLD_KEEP;
+	struct fold_call *c = ARENA_NEW(f->arena, struct fold_call);
+	if (c == NULL)
 		return FOLD_REMOVE;
-	}
-	return is_minted(id) ? FOLD_REMOVE : FOLD_KEEP;
+	struct jval input = jv_get(block, "input");
+	c->id = id;
+	c->kind = kind;
+	c->code = kinds[kind].member != NULL ? jv_str(f->arena, jv_get(input, kinds[kind].member))
+					     : jv_raw(input);
+	c->next = f->calls;
+	f->calls = c;
+	return FOLD_REMOVE;
 }
 
 static const struct fold_call *
@@ -98,24 +95,53 @@ add_code(struct buf *b, struct str code, struct str language)
 		buf_addc(b, '`');
 }
 
+/* What the editor answered: a view's text, a create's word, a replacement's diff. */
+static void
+add_edit(struct arena *a, struct buf *b, struct jval content)
+{
+	struct jval lines = jv_get(content, "lines"), update = jv_get(content, "is_file_update");
+	struct jiter it = {0};
+	struct buf diff = BUF_INIT(64u << 20);
+	if (jv_is(jv_get(content, "content"), JT_STRING))
+		add_section(b, "content", jv_str(a, jv_get(content, "content")));
+	if (jv_is(update, JT_TRUE) || jv_is(update, JT_FALSE))
+		buf_add(b, jv_bool(update, false) ? STR("\nwritten over") : STR("\ncreated"));
+	while (jv_next(lines, &it)) {
+		buf_add(&diff, jv_str(a, it.value));
+		buf_addc(&diff, '\n');
+	}
+	add_section(b, "changed", buf_str(&diff));
+	buf_done(&diff);
+}
+
+static void
+add_error(struct arena *a, struct buf *b, struct jval content)
+{
+	struct str code = jv_str(a, jv_get(content, "error_code"));
+	struct str message = jv_str(a, jv_get(content, "error_message"));
+	if (!str_ends(jv_str(a, jv_get(content, "type")), STR("_error")))
+		return;
+	buf_add(b, STR("\nerror: "));
+	buf_add(b, code.len > 0 ? code : STR("unavailable"));
+	if (message.len > 0) {
+		buf_add(b, STR(": "));
+		buf_add(b, message);
+	}
+}
+
 static struct str
-result_text(struct fold *f, struct jval content, const struct fold_call *call)
+result_text(struct fold *f, struct jval content, enum code_tool kind, const struct fold_call *call)
 {
 	struct arena *a = f->arena;
 	struct buf b = BUF_INIT(64u << 20);
-	buf_add(&b, STR("[code was executed]"));
+	buf_add(&b, kinds[kind].marker);
 	if (call != NULL && call->code.len > 0)
-		add_code(&b, call->code, call->language);
-	struct str type = jv_str(a, jv_get(content, "type"));
-	if (str_ends(type, STR("_error"))) {
-		struct str code = jv_str(a, jv_get(content, "error_code"));
-		buf_add(&b, STR("\nerror: "));
-		buf_add(&b, code.len > 0 ? code : STR("unavailable"));
-	}
+		add_code(&b, call->code, kinds[call->kind].language);
+	add_error(a, &b, content);
 	add_section(&b, "stdout", jv_str(a, jv_get(content, "stdout")));
 	add_section(&b, "stderr", jv_str(a, jv_get(content, "stderr")));
-	if (jv_is(jv_get(content, "content"), JT_STRING)) /* the editor's view */
-		add_section(&b, "content", jv_str(a, jv_get(content, "content")));
+	if (kind == CODE_TOOL_EDITOR)
+		add_edit(a, &b, content);
 	int64_t rc;
 	if (jv_i64(jv_get(content, "return_code"), &rc) && rc != 0)
 		buf_printf(&b, "\nreturn_code: %lld", (long long)rc);
@@ -125,18 +151,27 @@ result_text(struct fold *f, struct jval content, const struct fold_call *call)
 	return ret;
 }
 
+/* "bash_code_execution_tool_result": the kind's name and the suffix. */
+static bool
+is_code_result(struct str type, enum code_tool *ret)
+{
+	static const struct str suffix = STR_INIT("_tool_result");
+	return str_ends(type, suffix) && code_tool_of(str_sub(type, 0, type.len - suffix.len), ret);
+}
+
 enum fold_action
 fold_block(struct fold *f, struct jval block, bool minted_only, struct str *ret_text)
 {
 	struct str type = jv_str(f->arena, jv_get(block, "type"));
+	enum code_tool kind;
 	bool result = str_ends(type, STR("_tool_result"));
 	struct str id = jv_str(f->arena, jv_get(block, result ? "tool_use_id" : "id"));
 	if (minted_only && !is_minted(id))
 		return FOLD_KEEP;
 	if (str_eq(type, STR("server_tool_use")))
 		return remember(f, block, id);
-	if (str_ends(type, STR("code_execution_tool_result"))) {
-		*ret_text = result_text(f, jv_get(block, "content"), recall(f, id));
+	if (is_code_result(type, &kind)) {
+		*ret_text = result_text(f, jv_get(block, "content"), kind, recall(f, id));
 		return FOLD_TEXT;
 	}
 	/* Other tools that the gateway ran: what they gave is in the text that follows. */

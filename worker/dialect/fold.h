@@ -10,12 +10,14 @@
 #define OTARI_WORKER_DIALECT_FOLD_H
 
 #include "base/json.h"
+#include "worker/dialect/code_record.h"
 
 #define FOLD_PENDING_MAX 64u
 
 struct fold_call {
 	struct fold_call *next;
-	struct str id, code, language;
+	struct str id, code;
+	enum code_tool kind;
 };
 
 struct fold {
