@@ -39,7 +39,7 @@ static int
 spawner(int argc, char **argv)
 {
 	role_set_title(argc, argv, 0, "otari: spawner");
-	return spawner_main();
+	return spawner_main(argc, argv);
 }
 
 /* Started by the master as `otari --role NAME …`; see ipc/role.h. */

@@ -1,6 +1,6 @@
 /* jail.h - the walls of a session, built from plain system calls
  *
- * Process: spawner; jail_session() runs in the clone that becomes a session's init.
+ * Process: spawner and its filler; jail_clone() runs its child as what becomes a session's init.
  * Order:   every step needs the ones before it (each function says which); a wall that cannot be
  *          built is named in struct jail_fail, and the caller refuses - there is no fallback that
  *          runs without it.
@@ -70,8 +70,9 @@ struct jail_pipes { /* ends of the session's side; the clone owns its copies */
 	int request; /* of an interpreter that a zygote will fork into the session; -1: none */
 	int status;  /* struct jail_fail comes here, or nothing and EOF after exec */
 };
-/* clone() into the session's own namespaces. Returns the pid in the spawner's namespace, *ret_pidfd
- * owned by the caller; -1 with errno. The child never returns. */
+/* clone() into the session's own namespaces, as a child of the caller's parent. Returns when it has
+ * exec'd or failed: the pid in the spawner's namespace, *ret_pidfd owned by the caller; -1 with
+ * errno. One at a time; the caller has one thread and no child of its own to lose. */
 pid_t jail_clone(const struct jail *j, uint32_t slot, const struct jail_pipes *p, int *ret_pidfd);
 
 /* --- session_mounts.c, session_locks.c: its parts ----------------------------------------------

@@ -166,6 +166,7 @@ on_child(evutil_socket_t sig, short what, void *arg)
 		TAILQ_FOREACH(s, &b->sessions, link)
 			if (s->pid == pid)
 				break;
+		filler_reaped(b, pid);
 		zygote_reaped(b, pid);
 		if (s != NULL)
 			lend_session_gone(b, s);
@@ -218,10 +219,14 @@ broker_run(struct broker *b, int parent_fd)
 		log_error("no event loop");
 		return 1;
 	}
-	if (b->is_tested)
+	if (b->is_tested) {
 		broker_tested(b);
-	else
+	} else {
+		slots_init(&b->slots, b->settings.max_sessions + 1); /* one for a test */
+		if (!filler_init(b))
+			return 1;
 		selftest_start(b);
+	}
 	(void)event_base_dispatch(b->base);
 	/* As pid 1 of its namespace this process takes every session with it. */
 	return b->exit_code;

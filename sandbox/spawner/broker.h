@@ -1,8 +1,8 @@
 /* broker.h - lends sessions: the loop of the spawner
  *
  * Process: spawner. Files: broker.c (loop, master, workers), lend.c (queue, pool, hand-over),
- *          selftest.c (report), session.c (one sandbox), watch.c (memory), zygote*.c (ready-made
- *          interpreters).
+ *          selftest.c (report), session.c (one sandbox), slots.c (their numbers), filler*.c (makes
+ *          them), watch.c (memory), zygote*.c (ready-made interpreters).
  * Rule:    leases are answered first; a session is made off the loop. Where a wall is missing every
  *          lease is answered REFUSED with its name.
  */
@@ -16,7 +16,9 @@
 
 #include "ipc/lease.h"
 #include "sandbox/jail/jail.h"
+#include "sandbox/spawner/filler.h"
 #include "sandbox/spawner/session.h"
+#include "sandbox/spawner/slots.h"
 #include "sandbox/spawner/zygote.h"
 
 struct event;
@@ -52,12 +54,16 @@ struct broker {
 	struct event *ev_master, *ev_parent, *ev_child, *ev_deadline, *ev_refill, *ev_watch;
 	struct broker_workers workers;
 	struct session_list sessions;
+	struct slots slots;
 	struct broker_queue queue;
 	size_t waiting, total;
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
+	struct filler filler;
 	struct zygote zygote;
 	int exit_code;
+	int argc; /* of the program, for titles */
+	char **argv;
 };
 
 /* selftest.c */
@@ -76,11 +82,16 @@ void lend_worker_gone(struct broker *b, struct broker_worker *w);
 void lend_step(struct broker *b); /* after anything changed */
 void lend_session_failed(struct broker *b, const struct jail_fail *f);
 void lend_session_gone(struct broker *b, struct session *s);
-/* is_born: its interpreter comes from the zygote. NULL with the error logged. */
+void lend_session_unmade(struct broker *b, struct session *s, int sys_errno); /* no process */
+/* Ordered from the filler. is_born: its interpreter comes from the zygote. NULL: no slot is free.
+ */
 struct session *lend_new_session(struct broker *b, bool is_born);
 
 /* watch.c: goes on by itself while anything is leased */
 void watch_start(struct broker *b);
+/* Children of this process, as the kernel lists them; dead ones too. */
+size_t watch_children(pid_t **ret_pids);
+void watch_children_free(pid_t **pids);
 
 /* broker.c */
 void broker_tested(struct broker *b); /* tells the master and the workers, opens the pool */

@@ -161,37 +161,19 @@ on_failed(void *arg, struct session *s, const struct jail_fail *f)
 
 static const struct session_ops ops = {on_built, on_ready, on_frame, on_failed};
 
-static bool
-find_slot(const struct broker *b, uint32_t *ret)
-{
-	for (uint32_t slot = 0; slot <= b->settings.max_sessions; slot++) {
-		const struct session *s;
-		TAILQ_FOREACH(s, &b->sessions, link)
-			if (s->slot == slot)
-				break;
-		if (s == NULL) {
-			*ret = slot;
-			return true;
-		}
-	}
-	return false;
-}
-
 struct session *
 lend_new_session(struct broker *b, bool is_born)
 {
-	struct session *s;
-	struct err e;
 	uint32_t slot;
-	if (!find_slot(b, &slot))
-		return NULL;
-	if (session_new(b->base, &b->jail, slot, is_born, &ops, b, &s, &e) != ERR_OK) {
-		log_warn("no sandbox session", LOG_ERR(&e));
-		errno = e.sys_errno;
+	if (!slots_take(&b->slots, &slot)) {
+		errno = EAGAIN;
 		return NULL;
 	}
+	struct session *s = session_new(slot, is_born, &ops, b);
+	b->slots.at[slot] = s;
 	TAILQ_INSERT_TAIL(&b->sessions, s, link);
 	b->total++;
+	filler_order(b, s);
 	return s;
 }
 
@@ -229,6 +211,7 @@ lend_session_gone(struct broker *b, struct session *s)
 		b->zygote.place = NULL;
 	TAILQ_REMOVE(&b->sessions, s, link);
 	b->total--;
+	slots_give(&b->slots, s->slot);
 	session_free(&s);
 	if (was_test) {
 		struct jail_fail f = {SB_INTERPRETER, EPIPE, "the tested session ended"};
@@ -238,6 +221,17 @@ lend_session_gone(struct broker *b, struct session *s)
 	if (was_place)
 		zygote_failed(b, "the session of its test ended", EPIPE);
 	lend_step(b);
+}
+
+void
+lend_session_unmade(struct broker *b, struct session *s, int sys_errno)
+{
+	struct jail_fail f = {SB_PID_NS, sys_errno, "clone of a session"};
+	bool is_wanted = s->state != SESSION_DYING;
+	session_kill(s);
+	if (is_wanted)
+		on_failed(b, s, &f);
+	lend_session_gone(b, s);
 }
 
 static void
@@ -298,7 +292,8 @@ lend_step(struct broker *b)
 		return;
 	/* The pool and one more for each that waits; the clones start side by side. */
 	while (!b->is_holding_back && b->total < b->settings.max_sessions) {
-		size_t starting = count(b, SESSION_STARTING, false);
+		size_t starting =
+		    count(b, SESSION_ORDERED, false) + count(b, SESSION_STARTING, false);
 		/* With a zygote the pool is of its children; the others go as these come. */
 		bool is_born = zygote_is_ready(b);
 		size_t coming = starting + count(b, SESSION_IDLE, is_born);

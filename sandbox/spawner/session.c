@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -34,6 +35,14 @@ close_born(struct session *s)
 }
 
 static void
+failed(struct session *s, struct jail_fail *f)
+{
+	f->step[sizeof(f->step) - 1] = '\0';
+	session_kill(s);
+	s->ops->failed(s->arg, s, f);
+}
+
+static void
 on_status(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
@@ -44,15 +53,16 @@ on_status(evutil_socket_t fd, short what, void *arg)
 		return;
 	(void)event_del(s->ev_status);
 	if (n != sizeof(f)) { /* the end: otari-init runs */
+		event_free(s->ev_status);
+		s->ev_status = NULL;
+		fd_close(&s->status_fd);
 		if (s->is_born && s->state == SESSION_STARTING && s->zygote_seq == 0) {
 			s->ops->built(s->arg, s);
 			close_born(s);
 		}
 		return;
 	}
-	f.step[sizeof(f.step) - 1] = '\0';
-	session_kill(s);
-	s->ops->failed(s->arg, s, &f);
+	failed(s, &f);
 }
 
 static void
@@ -92,7 +102,8 @@ on_ctl(evutil_socket_t fd, short what, void *arg)
 	if (n <= 0) {
 		/* The status pipe may hold the reason: let it speak first. */
 		(void)event_del(s->ev_ctl);
-		on_status(s->status_fd, 0, s);
+		if (s->ev_status != NULL)
+			on_status(s->status_fd, 0, s);
 		if (s->state == SESSION_STARTING)
 			fail(s, SB_INTERPRETER, EPIPE, "otari-init ended");
 		return;
@@ -119,53 +130,6 @@ on_ctl(evutil_socket_t fd, short what, void *arg)
 	s->in_len -= pos;
 }
 
-struct ends {
-	int mine[LEASE_FDS], theirs[LEASE_FDS], status[2];
-	int request[2]; /* init's, the interpreter's; -1: init starts one itself */
-};
-
-static bool
-make_ends(struct ends *e, bool is_born)
-{
-	int yes = 1;
-	e->request[0] = e->request[1] = -1;
-	for (int i = 0; i < LEASE_FDS; i++)
-		e->mine[i] = e->theirs[i] = -1;
-	e->status[0] = e->status[1] = -1;
-	int pair[2];
-	if (!fd_socketpair_stream(pair, false))
-		return false;
-	e->mine[LEASE_FD_CTL] = pair[0];
-	e->theirs[LEASE_FD_CTL] = pair[1];
-	for (int i = LEASE_FD_OUT; i <= LEASE_FD_ERR; i++) {
-		if (!fd_pipe(pair, false))
-			return false;
-		e->mine[i] = pair[0];
-		e->theirs[i] = pair[1];
-	}
-	/* Init learns the interpreter's pid from the kernel. */
-	if (is_born &&
-	    (!fd_socketpair_stream(e->request, false) ||
-		setsockopt(e->request[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) != 0))
-		return false;
-	return fd_pipe(e->status, false) && fd_set_nonblock(e->status[0], true);
-}
-
-static void
-close_ends(struct ends *e, bool all)
-{
-	for (int i = 0; i < LEASE_FDS; i++) {
-		fd_close(&e->theirs[i]);
-		if (all)
-			fd_close(&e->mine[i]);
-	}
-	fd_close(&e->status[1]);
-	fd_close(&e->request[0]);
-	fd_close(&e->request[1]);
-	if (all)
-		fd_close(&e->status[0]);
-}
-
 static bool
 listen_to(struct session *s, struct event_base *base)
 {
@@ -178,46 +142,47 @@ listen_to(struct session *s, struct event_base *base)
 	       event_add(s->ev_late, &late) == 0;
 }
 
-enum err_code
-session_new(struct event_base *base, const struct jail *j, uint32_t slot, bool is_born,
-    const struct session_ops *ops, void *arg, struct session **ret, struct err *reterr)
+struct session *
+session_new(uint32_t slot, bool is_born, const struct session_ops *ops, void *arg)
 {
-	struct ends e;
-	if (!make_ends(&e, is_born)) {
-		enum err_code rc = err_set(reterr, ERR_IO, "descriptors of a session");
-		close_ends(&e, true);
-		return rc;
-	}
 	struct session *s = MEM_NEW(struct session);
-	struct jail_pipes p = {e.theirs[LEASE_FD_CTL], e.theirs[LEASE_FD_OUT],
-	    e.theirs[LEASE_FD_ERR], e.request[0], e.status[1]};
-	s->state = SESSION_STARTING;
+	s->state = SESSION_ORDERED;
 	s->slot = slot;
+	s->is_born = is_born;
 	s->ops = ops;
 	s->arg = arg;
-	s->pid = jail_clone(j, slot, &p, &s->pidfd);
-	if (s->pid < 0) {
-		enum err_code rc = err_set(reterr, ERR_IO, "clone of a session");
-		close_ends(&e, true);
-		mem_free(s);
-		return rc;
-	}
-	memcpy(s->fds, e.mine, sizeof(s->fds));
-	s->status_fd = e.status[0];
+	s->pidfd = s->status_fd = -1;
 	for (int i = 0; i < LEASE_FDS; i++)
-		s->born_fds[i] = -1;
-	s->is_born = is_born;
-	if (is_born) {
-		const int born[LEASE_FDS] = {
-		    e.request[1], e.theirs[LEASE_FD_OUT], e.theirs[LEASE_FD_ERR]};
-		memcpy(s->born_fds, born, sizeof(born));
-		e.request[1] = e.theirs[LEASE_FD_OUT] = e.theirs[LEASE_FD_ERR] = -1;
+		s->fds[i] = s->born_fds[i] = -1;
+	return s;
+}
+
+bool
+session_made(struct session *s, struct event_base *base, pid_t pid, const int *fds)
+{
+	bool is_wanted = s->state == SESSION_ORDERED;
+	siginfo_t si;
+	s->pid = pid;
+	s->pidfd = fds[SESSION_FD_PID];
+	s->status_fd = fds[SESSION_FD_STATUS];
+	memcpy(s->fds, fds + SESSION_FD_CTL, sizeof(s->fds));
+	if (s->is_born) {
+		s->born_fds[LEASE_FD_CTL] = fds[SESSION_FD_BORN_REQUEST];
+		s->born_fds[LEASE_FD_OUT] = fds[SESSION_FD_BORN_OUT];
+		s->born_fds[LEASE_FD_ERR] = fds[SESSION_FD_BORN_ERR];
 	}
-	close_ends(&e, false);
-	*ret = s;
-	if (!listen_to(s, base))
-		session_kill(s); /* it is reaped like any other */
-	return ERR_OK;
+	s->state = SESSION_STARTING;
+	if (!is_wanted || !listen_to(s, base))
+		session_kill(s);
+	/* It may have ended, and as nobody's known child, before we heard of it. */
+	if (waitid(P_PIDFD, (id_t)s->pidfd, &si, WEXITED | WNOHANG | WNOWAIT) == 0)
+		return true;
+	struct jail_fail f;
+	if (s->state == SESSION_STARTING && read(s->status_fd, &f, sizeof(f)) == sizeof(f))
+		failed(s, &f);
+	else if (s->state == SESSION_STARTING)
+		fail(s, SB_INTERPRETER, EPIPE, "otari-init ended");
+	return false;
 }
 
 void
@@ -245,7 +210,8 @@ session_kill(struct session *s)
 	if (s->state == SESSION_DYING)
 		return;
 	s->state = SESSION_DYING;
-	(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+	if (s->pidfd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
 	if (s->ev_ctl != NULL)
 		(void)event_del(s->ev_ctl);
 	if (s->ev_status != NULL)

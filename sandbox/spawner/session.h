@@ -1,7 +1,7 @@
 /* session.h - one sandbox from its clone to its end, as the spawner sees it
  *
- * Process: spawner, on the broker's loop. A session is made off the loop: the clone sets itself up,
- * the loop only waits for its READY. It is used by one lease and never again.
+ * Process: spawner, on the broker's loop. The filler clones it, the clone sets itself up, the loop
+ * only waits for its READY. It is used by one lease and never again.
  * Owns:    the worker's ends of its descriptors until they are handed over; its pidfd.
  */
 #ifndef OTARI_SANDBOX_SPAWNER_SESSION_H
@@ -33,13 +33,34 @@ struct session_ops {
 	void (*failed)(void *arg, struct session *s, const struct jail_fail *f);
 };
 
-enum session_state { SESSION_STARTING, SESSION_IDLE, SESSION_LEASED, SESSION_DYING };
+enum session_state {
+	SESSION_ORDERED, /* no process yet */
+	SESSION_STARTING,
+	SESSION_IDLE,
+	SESSION_LEASED,
+	SESSION_DYING,
+};
+
+/* What comes from the filler: the worker's ends, and with a born one the interpreter's. */
+enum {
+	SESSION_FD_PID,
+	SESSION_FD_STATUS,
+	SESSION_FD_CTL,
+	SESSION_FD_OUT,
+	SESSION_FD_ERR,
+	SESSION_FDS,
+	SESSION_FD_BORN_REQUEST = SESSION_FDS,
+	SESSION_FD_BORN_OUT,
+	SESSION_FD_BORN_ERR,
+	SESSION_FDS_BORN,
+};
 
 struct session {
 	TAILQ_ENTRY(session) link;
 	enum session_state state;
 	uint32_t slot;
-	pid_t pid;
+	uint64_t order_seq; /* of the filler; 0: answered */
+	pid_t pid;          /* 0: none yet */
 	int pidfd, status_fd;
 	int fds[LEASE_FDS];
 	bool is_born;            /* its interpreter is the zygote's child */
@@ -58,10 +79,12 @@ struct session {
 };
 TAILQ_HEAD(session_list, session);
 
-/* Returns owned, in state STARTING. ERR_IO: no descriptors, no process. */
-MUST_CHECK enum err_code session_new(struct event_base *base, const struct jail *j, uint32_t slot,
-    bool is_born, const struct session_ops *ops, void *arg, struct session **ret,
-    struct err *reterr);
+/* Returns owned, in state ORDERED. */
+struct session *session_new(uint32_t slot, bool is_born, const struct session_ops *ops, void *arg);
+/* The filler made it; takes the descriptors (SESSION_FDS, or SESSION_FDS_BORN of one that is born).
+ * When it was killed meanwhile, its process is killed now. False: the process was already reaped,
+ * the caller frees the session (its ops know). */
+bool session_made(struct session *s, struct event_base *base, pid_t pid, const int *fds);
 /* After ready: the descriptors go to a worker; the session keeps only the right to kill. */
 void session_handed_over(struct session *s);
 void session_ask_selftest(struct session *s);

@@ -113,7 +113,7 @@ wait_inner(pid_t pid)
 }
 
 int
-spawner_main(void)
+spawner_main(int argc, char **argv)
 {
 	static struct broker broker; /* large report; zero is its start state */
 	struct broker *b = &broker;
@@ -128,6 +128,8 @@ spawner_main(void)
 	if (!fd_set_nonblock(FD_CTL, true))
 		return 1;
 	b->jail.settings = &b->settings;
+	b->argc = argc;
+	b->argv = argv;
 	if (!jail_enter_userns(b->settings.uid_base, &b->jail.has_range, &f) || !jail_unshare(&f))
 		return refuse(b, &f);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user cleared it */

@@ -7,6 +7,8 @@
 #ifndef OTARI_SANDBOX_SPAWNER_SPAWNER_H
 #define OTARI_SANDBOX_SPAWNER_SPAWNER_H
 
-int spawner_main(void); /* exit code: 0 told to stop, 1 failed, 2 do not start again */
+/* The arguments are only for the processes' titles. */
+int spawner_main(
+    int argc, char **argv); /* exit code: 0 told to stop, 1 failed, 2 do not start again */
 
 #endif

@@ -178,3 +178,25 @@ watch_start(struct broker *b)
 	if (b->ev_watch != NULL && !event_pending(b->ev_watch, EV_TIMEOUT, NULL))
 		(void)event_add(b->ev_watch, &t);
 }
+
+size_t
+watch_children(pid_t **ret_pids)
+{
+	struct processes all = {0};
+	size_t n = 0;
+	list(&all);
+	pid_t *pids = MEM_NEW_ARRAY(pid_t, all.count + 1);
+	for (size_t i = 0; i < all.count; i++)
+		if (all.p[i].parent == getpid())
+			pids[n++] = all.p[i].pid;
+	mem_free(all.p);
+	*ret_pids = pids;
+	return n;
+}
+
+void
+watch_children_free(pid_t **pids)
+{
+	mem_free(*pids);
+	*pids = NULL;
+}

@@ -77,7 +77,7 @@ zygote_failed(struct broker *b, const char *why, int sys_errno)
 	end(b);
 	/* They may wait for an interpreter for ever; nobody has them yet. */
 	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_STARTING && s->is_born)
+		if (s->state <= SESSION_STARTING && s->is_born)
 			session_kill(s);
 	z->state = ZYGOTE_RESTING;
 	arm(z, z->failures < 6 ? 1 << z->failures : REST_MAX_S);

@@ -274,7 +274,7 @@ must_run_code(struct server *s, const char *when, bool is_whole)
 	reply_done(&r);
 }
 
-Test(master, a_killed_spawner_comes_back_and_changed_settings_start_a_new_one)
+Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_new_one)
 {
 	struct server *s = start_with_sandbox();
 	pid_t pids[16];
@@ -282,6 +282,15 @@ Test(master, a_killed_spawner_comes_back_and_changed_settings_start_a_new_one)
 	long log_at;
 
 	must_run_code(s, "at first", true);
+	server_expect(s, "the filler failed");
+	log_at = server_log_end(s);
+	/* What it makes has its title too, until that execs. */
+	while (server_pids(s, "otari: filler", pids, 16) != 1)
+		pause_short();
+	kill(pids[0], SIGKILL);
+	cr_assert(server_wait_log(s, "the filler failed", &log_at));
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the filler was killed", true);
 	server_expect(s, "child ended");
 	server_expect(s, "the sandbox spawner is gone");
 	log_at = server_log_end(s);

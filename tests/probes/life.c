@@ -150,28 +150,6 @@ capacity(struct probe_host *h)
 		code_session_close(&held[i]);
 }
 
-/* Open files of every process that is called like the spawner, where they can be read. */
-static int
-spawner_fds(pid_t outer)
-{
-	char path[64], line[256];
-	int inner = 0, n = 0;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)outer, (int)outer);
-	int fd = fd_open(path, O_RDONLY, 0);
-	ssize_t len = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-	fd_close(&fd);
-	line[len > 0 ? len : 0] = '\0';
-	if (sscanf(line, "%d", &inner) != 1)
-		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", inner);
-	DIR *d = opendir(path);
-	while (d != NULL && readdir(d) != NULL)
-		n++;
-	if (d != NULL)
-		closedir(d);
-	return n;
-}
-
 struct storm {
 	struct code_session *s;
 	unsigned *done;
@@ -213,7 +191,7 @@ storm(struct probe_host *h)
 	unsigned done = 0;
 	probe_name("sixty sessions through four places, and nothing is left of them");
 	probe_turn(h, 500);
-	int before = spawner_fds(h->spawner);
+	int before = probe_fds(probe_inner(h));
 	for (size_t i = 0; i < COUNT; i++) {
 		all[i].done = &done;
 		(void)code_session_open(h->backend, STR("w"), 60000, on_storm_open, &all[i]);
@@ -222,8 +200,8 @@ storm(struct probe_host *h)
 		probe_turn(h, 50);
 	EXPECT(done == COUNT, "%u", done);
 	probe_turn(h, 1000);
-	EXPECT(spawner_fds(h->spawner) == before, "%d descriptors, %d before",
-	    spawner_fds(h->spawner), before);
+	EXPECT(probe_fds(probe_inner(h)) == before, "%d descriptors, %d before",
+	    probe_fds(probe_inner(h)), before);
 }
 
 static void

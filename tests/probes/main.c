@@ -5,7 +5,9 @@
  *   PROBES_COLD=1      without a zygote
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
  *   PROBES=text        only the groups whose name holds the text (python bash escape abuse files
- * life) Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
+ *                      life filler)
+ *
+ * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -67,7 +69,7 @@ int
 main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "spawner") == 0)
-		return spawner_main();
+		return spawner_main(argc, argv);
 	char default_init[512];
 	ssize_t n = readlink("/proc/self/exe", default_init, sizeof(default_init) - 16);
 	if (n <= 0)
@@ -120,6 +122,8 @@ main(int argc, char **argv)
 	probe_stop(&h);
 	if (probe_wants("life"))
 		probes_life(&h, init);
+	if (probe_wants("filler"))
+		probes_filler(&h, init);
 	probe_end();
 	(void)printf("%u passed, %u failed\n", probes_passed, probes_failed);
 	return probes_failed == 0 ? 0 : 1;

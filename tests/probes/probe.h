@@ -71,14 +71,21 @@ bool probe_wants(const char *name); /* the filter of the command line */
 /* Waits until sessions are born from the zygote; false: they are not. */
 bool probe_wait_zygote(struct probe_host *h, int ms);
 
+/* tree.c: the processes of a spawner, as the host sees them; 0: none. */
+pid_t probe_inner(const struct probe_host *h); /* pid 1 of the spawner's namespace */
+size_t probe_children(pid_t pid, pid_t *pids, size_t max);
+pid_t probe_find(const struct probe_host *h, const char *title); /* the inner's child */
+int probe_fds(pid_t pid);                                        /* open descriptors */
+
 /* The groups. */
-void probes_zygote(struct probe_host *h);                      /* waits for one; its children */
-void probes_python(struct probe_host *h);                      /* what a call is */
-void probes_bash(struct probe_host *h);                        /* the same for the shell */
-void probes_escape(struct probe_host *h);                      /* reaching out */
-void probes_abuse(struct probe_host *h);                       /* using up */
-void probes_files(struct probe_host *h);                       /* in and out */
-void probes_life(struct probe_host *h, const char *init_path); /* ends */
+void probes_zygote(struct probe_host *h);                        /* waits for one; its children */
+void probes_python(struct probe_host *h);                        /* what a call is */
+void probes_bash(struct probe_host *h);                          /* the same for the shell */
+void probes_escape(struct probe_host *h);                        /* reaching out */
+void probes_abuse(struct probe_host *h);                         /* using up */
+void probes_files(struct probe_host *h);                         /* in and out */
+void probes_life(struct probe_host *h, const char *init_path);   /* ends */
+void probes_filler(struct probe_host *h, const char *init_path); /* kills at random moments */
 void probes_measure(struct probe_host *h);
 
 #endif

@@ -44,43 +44,10 @@ probe_wait_zygote(struct probe_host *h, int ms)
 }
 
 static void
-read_text(const char *path, char *text, size_t room)
-{
-	int fd = fd_open(path, O_RDONLY, 0);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, room - 1);
-	fd_close(&fd);
-	for (ssize_t i = 0; i < n; i++)
-		if (text[i] == '\0')
-			text[i] = ' ';
-	text[n > 0 ? n : 0] = '\0';
-}
-
-/* The spawner's grandchild that loads the libraries; 0: none runs. */
-static pid_t
-find_zygote(struct probe_host *h)
-{
-	char path[64], list[4096], text[512];
-	long inner = h->spawner;
-	(void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", inner, inner);
-	read_text(path, list, sizeof(list));
-	inner = strtol(list, NULL, 10);
-	(void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", inner, inner);
-	read_text(path, list, sizeof(list));
-	char *at = list;
-	for (long pid; (pid = strtol(at, &at, 10)) > 0;) {
-		(void)snprintf(path, sizeof(path), "/proc/%ld/cmdline", pid);
-		read_text(path, text, sizeof(text));
-		if (strstr(text, "open(4)") != NULL)
-			return (pid_t)pid;
-	}
-	return 0;
-}
-
-static void
 lose(struct probe_host *h, int sig, const char *name)
 {
 	probe_name(name);
-	pid_t before = find_zygote(h);
+	pid_t before = probe_find(h, "open(4)");
 	if (!EXPECT(before > 0, "no zygote is found"))
 		return;
 	EXPECT(kill(before, sig) == 0, "%d", errno);
@@ -93,7 +60,7 @@ lose(struct probe_host *h, int sig, const char *name)
 	}
 	EXPECT(slowest < 9000, "%lld ms", (long long)slowest);
 	EXPECT(probe_wait_zygote(h, 60000), "no other zygote came");
-	EXPECT(find_zygote(h) != before, "it is still there");
+	EXPECT(probe_find(h, "open(4)") != before, "it is still there");
 }
 
 static void
