@@ -498,7 +498,15 @@ server_wait_sql(struct server *s, const char *sql, int64_t n)
 struct server *
 start_with_sandbox(void)
 {
-	struct server *s = server_start(&(struct server_opts){.sandbox = "local:"});
+	return start_sandboxed(&(struct server_opts){0});
+}
+
+struct server *
+start_sandboxed(const struct server_opts *opts)
+{
+	struct server_opts with = *opts;
+	with.sandbox = "local:";
+	struct server *s = server_start(&with);
 	const char *must = getenv("OTARI_TEST_REQUIRE");
 	struct reply r;
 	bool ready = false;

@@ -42,6 +42,7 @@ struct server *server_start(const struct server_opts *opts); /* NULL: all defaul
 /* The same with a sandbox that is ready. Where it cannot run the test is skipped, or fails when
  * OTARI_TEST_REQUIRE names the sandbox. */
 struct server *start_with_sandbox(void);
+struct server *start_sandboxed(const struct server_opts *opts); /* its sandbox key is set here */
 /* TERM, then: status 0, nothing left running, no unexpected log line. Removes the directory. */
 void server_stop(struct server **s);
 /* Lines with this text at WARN or ERROR are all right; text is kept by pointer. */

@@ -51,8 +51,10 @@ struct part {
 	enum wire raw_wire;
 	struct str text; /* TEXT, REFUSAL, REASONING (empty when redacted) */
 	struct media media;
-	struct str id;   /* CALL: call id; RESULT: id of the call it answers; REASONING: item id */
-	struct str name; /* CALL: tool name */
+	/* CALL: call id; RESULT: id of the call it answers; REASONING: item id; TEXT: of the echoed
+	 * execution that it stands for */
+	struct str id;
+	struct str name;      /* CALL: tool name */
 	struct str arguments; /* CALL: JSON text as the model wrote it, perhaps not valid JSON */
 	struct part *content; /* RESULT: text, image, document parts */
 	bool is_error;        /* RESULT */

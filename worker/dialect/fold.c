@@ -1,7 +1,5 @@
 #include "worker/dialect/fold.h"
 
-#include "base/buf.h"
-
 /* What a call of each kind holds and how it is fenced (anthropic-wire §5.2). */
 static const struct {
 	const char *member; /* NULL: the whole input says what was done */
@@ -129,14 +127,20 @@ add_error(struct arena *a, struct buf *b, struct jval content)
 	}
 }
 
+void
+fold_heading(struct buf *b, enum code_tool kind, struct str what)
+{
+	buf_add(b, kinds[kind].marker);
+	if (what.len > 0)
+		add_code(b, what, kinds[kind].language);
+}
+
 static struct str
 result_text(struct fold *f, struct jval content, enum code_tool kind, const struct fold_call *call)
 {
 	struct arena *a = f->arena;
 	struct buf b = BUF_INIT(64u << 20);
-	buf_add(&b, kinds[kind].marker);
-	if (call != NULL && call->code.len > 0)
-		add_code(&b, call->code, kinds[call->kind].language);
+	fold_heading(&b, kind, call != NULL ? call->code : STR(""));
 	add_error(a, &b, content);
 	add_section(&b, "stdout", jv_str(a, jv_get(content, "stdout")));
 	add_section(&b, "stderr", jv_str(a, jv_get(content, "stderr")));
@@ -215,9 +219,7 @@ fold_code_item(struct arena *a, struct jval item)
 {
 	struct buf b = BUF_INIT(64u << 20);
 	struct str code = jv_str(a, jv_get(item, "code"));
-	buf_add(&b, STR("[code was executed]"));
-	if (code.len > 0)
-		add_code(&b, code, STR("python"));
+	fold_heading(&b, CODE_TOOL_PYTHON, code);
 	add_item_outputs(a, &b, jv_get(item, "outputs"));
 	if (jv_str_is(jv_get(item, "status"), "failed"))
 		buf_add(&b, STR("\nstatus: failed"));

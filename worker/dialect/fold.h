@@ -9,6 +9,7 @@
 #ifndef OTARI_WORKER_DIALECT_FOLD_H
 #define OTARI_WORKER_DIALECT_FOLD_H
 
+#include "base/buf.h"
 #include "base/json.h"
 #include "worker/dialect/code_record.h"
 
@@ -34,6 +35,9 @@ enum fold_action {
 /* minted_only: leave the provider's own pairs alone. */
 enum fold_action fold_block(
     struct fold *f, struct jval block, bool minted_only, struct str *ret_text);
+/* How every such text begins: that a tool of this kind was used, and for what (code, or the input
+ * of the editor; empty: unknown). */
+void fold_heading(struct buf *b, enum code_tool kind, struct str what);
 /* The text that stands for a code_interpreter_call item of Responses. */
 struct str fold_code_item(struct arena *a, struct jval item);
 

@@ -281,6 +281,7 @@ read_block(
 	*ret = p;
 	if (fold == FOLD_TEXT) {
 		p->raw = STR_NULL;
+		p->id = jv_str(r->conv->arena, jv_get(b, "tool_use_id"));
 		p->text = text;
 		return ERR_OK;
 	}

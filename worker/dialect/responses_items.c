@@ -221,6 +221,7 @@ read_code_call(struct responses_reader *r, struct jval v, struct err *reterr)
 	p->name = STR("code_interpreter_call");
 	if (ours) {
 		p->raw = r->conv->last->raw = p->name = STR_NULL;
+		p->id = jv_str(a, jv_get(v, "id"));
 		p->text = fold_code_item(a, v);
 		r->ends_folded = true;
 	}

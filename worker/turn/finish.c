@@ -5,6 +5,7 @@
 
 #include "worker/http/http.h"
 #include "worker/request.h"
+#include "worker/turn/carry_store.h"
 #include "worker/turn/settle.h"
 #include "worker/turn/turn.h"
 
@@ -67,8 +68,9 @@ deliver(void *arg)
 }
 
 static void
-keep_and_deliver(struct turn *t)
+keep_and_deliver(void *arg)
 {
+	struct turn *t = arg;
 	struct request *req = t->req;
 	struct str response = STR_NULL;
 	if (t->plan.keep.is_wanted && !t->out.overflowed)
@@ -92,7 +94,9 @@ turn_finish(struct turn *t, enum finish_reason reason)
 		return;
 	}
 	settle(t, 200, STR(""));
-	keep_and_deliver(t);
+	struct store_response_scope scope = {t->plan.user_id, t->plan.workspace_id};
+	if (!carry_save(t->req, &scope, &t->carry, keep_and_deliver, t))
+		keep_and_deliver(t);
 }
 
 void

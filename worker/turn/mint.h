@@ -6,11 +6,18 @@
 #ifndef OTARI_WORKER_TURN_MINT_H
 #define OTARI_WORKER_TURN_MINT_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "worker/dialect/conversation.h"
 
 struct str mint_execution_id(struct arena *a, enum wire wire);
 struct str mint_container_id(struct arena *a);
+/* For a call of the client's own tools, in the form of its vendor. */
+struct str mint_call_id(struct arena *a, enum wire wire);
+/* Is this a call id that its maker gives once? A long random run of letters and digits is; what
+ * counts, names the tool or is short may come again, and a false alarm costs nothing. */
+bool mint_is_unique(struct str call_id);
 struct str mint_file_id(struct arena *a); /* "file-" + 32 hex */
 
 #endif

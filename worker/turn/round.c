@@ -2,6 +2,18 @@
 #include "worker/request.h"
 #include "worker/turn/turn.h"
 
+/* What is not ours. Calls of the client's tools are shown under ids that can be found again. */
+static void
+show_block(struct turn *t, const struct turn_event *ev)
+{
+	struct turn_event shown = *ev;
+	if (ev->type == TURN_BLOCK_START && ev->kind == BLOCK_CALL &&
+	    t->plan.decision.outcome == EXECUTOR_HERE)
+		shown.id = carry_add_call(
+		    ev->choice == 0 ? &t->carry : NULL, t->req->arena, t->client->wire, ev->id);
+	t->client->reply_event(t->reply, &shown);
+}
+
 /* Calls of the gateway's tools are withheld from the client; everything else goes on to it. */
 static void
 on_block(struct turn *t, const struct turn_event *ev)
@@ -18,7 +30,7 @@ on_block(struct turn *t, const struct turn_event *ev)
 		}
 	}
 	if (!t->in_own_call) {
-		t->client->reply_event(t->reply, ev);
+		show_block(t, ev);
 		return;
 	}
 	if (ev->type == TURN_BLOCK_DELTA && ev->field == DELTA_TEXT)

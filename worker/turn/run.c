@@ -17,12 +17,10 @@ static void run_next(struct turn *t);
 
 /* --- a finished call -----------------------------------------------------------------------------
  */
-static void
-show_record(struct turn *t, const struct result_text *r, struct str error_code)
+static struct code_record
+record_of(struct turn *t, const struct result_text *r, struct str error_code)
 {
 	struct arena *a = t->req->arena;
-	if (!t->plan.decision.native_blocks)
-		return;
 	struct code_record rec = {
 	    .id = mint_execution_id(a, t->client->wire),
 	    .container_id = t->container_id,
@@ -45,26 +43,27 @@ show_record(struct turn *t, const struct result_text *r, struct str error_code)
 		rec.file_ids[rec.file_count] = r->files[i].file_id;
 		rec.file_names[rec.file_count++] = r->files[i].name;
 	}
-	t->client->reply_code(t->reply, &rec);
-	turn_flush(t);
+	return rec;
 }
 
-/* The model's side: one more result in the message that answers this round. */
-static void
+/* The model's side: one more result in the message that answers this round. Returns its text. */
+static struct str
 add_result(struct turn *t, const struct result_text *r)
 {
 	struct buf text = BUF_INIT(4u * RESULT_STREAM_MAX_BYTES);
 	result_text_write(r, &text);
+	struct str said = arena_str(t->req->arena, buf_str(&text));
+	buf_done(&text);
 	struct part *p = message_add(t->plan.conv, t->results, PART_RESULT);
 	struct part *body = ARENA_NEW(t->req->arena, struct part);
 	if (p != NULL && body != NULL) {
 		body->kind = PART_TEXT;
-		body->text = arena_str(t->req->arena, buf_str(&text));
+		body->text = said;
 		p->id = t->running->id;
 		p->name = t->plan.tools.names[t->running->tool];
 		p->content = body;
 	}
-	buf_done(&text);
+	return said;
 }
 
 static void
@@ -77,8 +76,12 @@ call_is_done(struct turn *t, const struct result_text *r, struct str error_code)
 	board_count(t->req->env->slot, BC_CODE_RUNS, 1);
 	if (is_error)
 		board_count(t->req->env->slot, BC_CODE_ERRORS, 1);
-	show_record(t, r, error_code);
-	add_result(t, r);
+	struct code_record rec = record_of(t, r, error_code);
+	if (t->plan.decision.native_blocks) {
+		t->client->reply_code(t->reply, &rec);
+		turn_flush(t);
+	}
+	carry_add_run(&t->carry, t->req->arena, &rec, add_result(t, r));
 	t->running = t->running->next;
 }
 

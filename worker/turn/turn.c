@@ -9,6 +9,7 @@
 #include "worker/env.h"
 #include "worker/http/http.h"
 #include "worker/request.h"
+#include "worker/turn/carry_store.h"
 
 #define LINGER_MS                                                                                  \
 	1000 /* after the last event, for the provider to close, so that the connection is kept */
@@ -231,6 +232,22 @@ turn_round(struct turn *t)
 /* --- start ---------------------------------------------------------------------------------------
  */
 static void
+on_carried(void *arg)
+{
+	turn_round(arg);
+}
+
+/* What our tool gave in earlier turns and the client's transcript does not hold comes first. */
+static void
+first_round(struct turn *t)
+{
+	struct store_response_scope scope = {t->plan.user_id, t->plan.workspace_id};
+	bool here = t->plan.decision.outcome == EXECUTOR_HERE;
+	if (!here || !carry_load(t->req, &scope, t->plan.conv, on_carried, t))
+		turn_round(t);
+}
+
+static void
 on_attached(void *arg, const struct err *err)
 {
 	struct turn *t = arg;
@@ -241,7 +258,7 @@ on_attached(void *arg, const struct err *err)
 		return;
 	}
 	attach_rewrite(t->plan.conv, &t->files);
-	turn_round(t);
+	first_round(t);
 }
 
 static void
@@ -307,7 +324,7 @@ turn_start(struct request *req, const struct turn_plan *plan)
 		return;
 	}
 	if (t->files.count == 0) {
-		turn_round(t);
+		first_round(t);
 		return;
 	}
 	struct attach_options opt = {

@@ -22,6 +22,7 @@
 #include "base/sse.h"
 #include "worker/dialect/dialect.h"
 #include "worker/turn/attach.h"
+#include "worker/turn/carry.h"
 #include "worker/turn/executor.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/keep.h"
@@ -96,6 +97,7 @@ struct turn {
 	struct str call_id;
 	struct tool_call *calls, **calls_end;
 	bool has_foreign_call;
+	struct carry carry;        /* what the client's next request must bring back to the model */
 	enum finish_reason reason; /* of the first choice */
 	struct turn_ending *endings, **endings_end;
 	struct token_usage round_usage, usage;
