@@ -193,7 +193,7 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 	    .purpose = first_text(
 		plan->decision.purpose_hint, hint, snapshot_str(snap, s->sandbox_purpose_hint)),
 	};
-	executor_apply(c->conv, &plan->decision);
+	plan->target.runs_no_code = !executor_apply(c->conv, &plan->decision);
 	gateway_tool_install(
 	    c->conv, plan->decision.claimed, plan->decision.kinds, &hints, &plan->tools);
 	return true;

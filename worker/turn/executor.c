@@ -204,18 +204,22 @@ executor_decide(const struct executor_input *in, struct executor_decision *d)
 		check_policy(in, d);
 }
 
-void
+bool
 executor_apply(struct conversation *conv, const struct executor_decision *d)
 {
+	bool is_left = false;
 	if (d->outcome != EXECUTOR_HERE)
-		return;
+		return true;
 	for (struct tool **link = &conv->tools; *link != NULL;) {
 		struct tool *t = *link;
 		bool is_explicit =
 		    t->kind == TOOL_CODE && executor_family(t->type) == CODE_FAMILY_EXPLICIT;
-		if (t == d->claimed || is_explicit)
+		if (t == d->claimed || is_explicit) {
 			*link = t->next;
-		else
-			link = &t->next;
+			continue;
+		}
+		is_left = is_left || t->kind == TOOL_CODE;
+		link = &t->next;
 	}
+	return is_left;
 }

@@ -84,7 +84,8 @@ bool executor_is_native(struct str type, struct str provider_type, enum wire wir
 /* Trimmed, any case. EXECUTOR_UNSET for anything outside the vocabulary (blank included). */
 enum snap_executor executor_parse(struct str s);
 void executor_decide(const struct executor_input *in, struct executor_decision *ret);
-/* Takes the claimed and the explicit declarations out of the conversation's tools. */
-void executor_apply(struct conversation *conv, const struct executor_decision *d);
+/* Takes the claimed and the explicit declarations out of the conversation's tools. Returns whether
+ * another one is left, which is the provider's. */
+bool executor_apply(struct conversation *conv, const struct executor_decision *d);
 
 #endif

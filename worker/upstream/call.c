@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "worker/http/http.h"
+#include "worker/upstream/beta.h"
 
 #define RETRIES     1
 #define HEADERS_MAX 64
@@ -24,9 +25,6 @@ struct upstream_call {
 	bool is_accepted, has_head;
 };
 
-/* Headers of the client that mean something to a provider of the Messages wire. */
-static const char *const forwarded_messages[] = {"anthropic-version", "anthropic-beta"};
-
 static void
 add_header(struct upstream_call *c, struct str name, struct str value)
 {
@@ -40,6 +38,18 @@ add_header(struct upstream_call *c, struct str name, struct str value)
 	c->headers[c->spec.header_count++] = (struct http_client_header){name, value};
 }
 
+/* Headers of the client that mean something to a provider of the Messages wire. */
+static void
+add_clients(struct upstream_call *c, const struct http_exchange *from)
+{
+	const struct target *t = c->target;
+	struct str version = http_header(from, "anthropic-version");
+	if (version.ptr != NULL)
+		add_header(c, STR("anthropic-version"), arena_str(c->arena, version));
+	add_header(c, STR("anthropic-beta"),
+	    beta_header(c->arena, http_head(from), t->provider_type, t->runs_no_code));
+}
+
 /* Configured headers come last and win. */
 static void
 make_headers(struct upstream_call *c, bool stream, const struct http_exchange *from)
@@ -50,11 +60,8 @@ make_headers(struct upstream_call *c, bool stream, const struct http_exchange *f
 	add_header(c, STR("user-agent"), STR("otari/" OTARI_VERSION));
 	if (t->wire == WIRE_MESSAGES) {
 		add_header(c, STR("anthropic-version"), STR("2023-06-01"));
-		for (size_t i = 0; from != NULL && i < ARRAY_LEN(forwarded_messages); i++) {
-			struct str v = http_header(from, forwarded_messages[i]);
-			if (v.ptr != NULL)
-				add_header(c, str_c(forwarded_messages[i]), arena_str(c->arena, v));
-		}
+		if (from != NULL)
+			add_clients(c, from);
 		if (t->key.len > 0)
 			add_header(c, STR("x-api-key"), t->key);
 	} else if (t->key.len > 0) {

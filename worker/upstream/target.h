@@ -33,6 +33,7 @@ struct target {
 	size_t header_count;
 	uint32_t connect_ms, first_byte_ms, idle_ms;
 	int64_t max_tokens_default;
+	bool runs_no_code; /* for this request: the gateway does, and shows it no declaration */
 };
 
 /* Do this provider's bytes keep to their own wire, so that clients of that wire may read them
