@@ -94,13 +94,42 @@ convert_responses(const json_t *body)
 	return json_pack("{s:o, s:o}", "messages", messages, "tools", tools);
 }
 
-void
-ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t *body)
+static bool
+is_called(const char *name, const char *prefix)
 {
-	const json_t *tools;
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* The gateway's own come last, under names that begin as these. */
+static void
+find_functions(struct ask *q)
+{
+	const json_t *tools = json_object_get(q->body, "tools");
 	size_t i;
 	json_t *tool;
 
+	for (int pass = 0; pass < 2; pass++) {
+		json_array_foreach(tools, i, tool) {
+			const char *name = json_string_value(
+			    json_object_get(json_object_get(tool, "function"), "name"));
+
+			if (name == NULL)
+				continue;
+			if (pass == 0 && is_called(name, "bash_code_execution"))
+				q->bash = name;
+			else if (pass == 0 && is_called(name, "text_editor_code_execution"))
+				q->editor = name;
+			else if (pass == 1 && q->client_tool == NULL && name != q->bash &&
+				 name != q->editor &&
+				 (q->talk.run_name == NULL || strcmp(name, q->talk.run_name) != 0))
+				q->client_tool = name;
+		}
+	}
+}
+
+void
+ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t *body)
+{
 	memset(q, 0, sizeof(*q));
 	q->wire = wire;
 	q->req = req;
@@ -112,15 +141,7 @@ ask_read(struct ask *q, enum fake_wire wire, struct evhttp_request *req, json_t 
 		  : wire == FAKE_RESPONSES ? convert_responses(body)
 					   : json_incref(body);
 	talk_read(&q->talk, q->body);
-	tools = json_object_get(q->body, "tools");
-	json_array_foreach(tools, i, tool) {
-		const char *name =
-		    json_string_value(json_object_get(json_object_get(tool, "function"), "name"));
-
-		if (name != NULL && q->client_tool == NULL &&
-		    (q->talk.run_name == NULL || strcmp(name, q->talk.run_name) != 0))
-			q->client_tool = name;
-	}
+	find_functions(q);
 }
 
 void

@@ -27,7 +27,8 @@ struct ask {
 	const char *model;
 	bool stream, include_usage;
 	struct talk talk;
-	const char *client_tool; /* a function that is not the one that runs code, or NULL */
+	const char *bash, *editor; /* the gateway's functions for those, or NULL */
+	const char *client_tool;   /* a function that is none of them, or NULL */
 };
 
 /* ask.c: takes neither req nor body. */

@@ -4,6 +4,9 @@
  *   reasoning     the same after some reasoning
  *   tool          calls the code function with the text after "run:"; given the result, repeats it
  *   parallel      the same, one call for each program between lines "---"
+ *   kinds         one call for each step between lines "---" after "run:": "bash: COMMAND",
+ *                 "edit: ARGUMENTS" as they are, or a program
+ *   steps         the same, one call a turn
  *   rounds-N      N calls one after the other, then text
  *   forever       a call, whatever came before
  *   client        calls the client's first own function with {}
@@ -145,6 +148,44 @@ add_programs(struct answer *a, const struct ask *q, bool several)
 	add_code_call(a, q, text);
 }
 
+/* "bash: …", "edit: …" or a program; a function that is not there is called by its usual name. */
+static void
+add_step(struct answer *a, const struct ask *q, struct str step)
+{
+	const char *prefix = q->wire == FAKE_MESSAGES ? "toolu_" : "call_";
+	struct answer_call *c;
+
+	if (str_starts(step, STR("edit:"))) {
+		c = answer_add_call(
+		    a, prefix, q->editor != NULL ? q->editor : "text_editor_code_execution");
+		if (c != NULL)
+			buf_add(&c->arguments, str_trim(str_from(step, 5)));
+	} else if (str_starts(step, STR("bash:"))) {
+		c = answer_add_call(a, prefix, q->bash != NULL ? q->bash : "bash_code_execution");
+		if (c != NULL)
+			answer_call_member(c, "command", str_trim(str_from(step, 5)));
+	} else {
+		add_code_call(a, q, step);
+	}
+}
+
+/* All steps, or the one after those that have a result; false: there is no more. */
+static bool
+add_steps(struct answer *a, const struct ask *q, bool all)
+{
+	struct str rest = str_trim(buf_str(&q->talk.user));
+	size_t at = str_find(rest, STR("run:")), before = a->call_count;
+
+	rest = at == SIZE_MAX ? STR("") : str_trim(str_from(rest, at + 4));
+	for (size_t n = 0; rest.len > 0; n++) {
+		at = str_find(rest, STR("\n---\n"));
+		if (all || n == q->talk.result_count)
+			add_step(a, q, str_sub(rest, 0, at));
+		rest = at == SIZE_MAX ? STR("") : str_from(rest, at + 5);
+	}
+	return a->call_count > before;
+}
+
 static void
 say_user(struct answer *a, const struct ask *q)
 {
@@ -159,11 +200,15 @@ make_calls(struct answer *a, const struct ask *q)
 	uint64_t rounds = 1;
 	struct answer_call *c;
 
+	if (is(q, "steps"))
+		return add_steps(a, q, false);
 	(void)numbered(q, "rounds-", &rounds);
 	if (q->talk.result_count >= rounds && !is(q, "forever"))
 		return false;
 	if (is(q, "parallel") || is(q, "tool")) {
 		add_programs(a, q, is(q, "parallel"));
+	} else if (is(q, "kinds")) {
+		(void)add_steps(a, q, true);
 	} else if (is(q, "client")) {
 		add_client_call(a, q);
 	} else if (is(q, "mixed")) {

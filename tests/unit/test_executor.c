@@ -4,6 +4,8 @@
 
 TestSuite(executor, .timeout = 10);
 
+#define KINDS (TOOL_MASK_PYTHON | TOOL_MASK_BASH) /* of a dated declaration */
+
 Test(executor, families_are_told_by_type_alone)
 {
 	static const struct {
@@ -26,15 +28,15 @@ Test(executor, families_are_told_by_type_alone)
 		    executor_family(str_c(rows[i].type)), rows[i].family, "%s", rows[i].type);
 }
 
-Test(executor, dates_from_20250825_on_offer_every_kind)
+Test(executor, dates_from_20250825_on_offer_more_than_python)
 {
 	static const struct {
 		const char *type;
 		uint32_t kinds;
 	} rows[] = {
-	    {"code_execution_20250825", TOOL_MASK_ALL},
-	    {"code_execution_20260120", TOOL_MASK_ALL},
-	    {"code_execution_20991231", TOOL_MASK_ALL},
+	    {"code_execution_20250825", KINDS},
+	    {"code_execution_20260120", KINDS},
+	    {"code_execution_20991231", KINDS},
 	    {"code_execution_20250522", TOOL_MASK_PYTHON},
 	    {"code_execution_20250824", TOOL_MASK_PYTHON},
 	    {"code_execution_20259901", TOOL_MASK_PYTHON},
@@ -260,10 +262,21 @@ Test(executor, policy_vetoes_only_what_would_run_here)
 	policy = (struct executor_policy){
 	    .is_configured = true, .is_enabled = true, .has_tools = true, .tools = TOOL_MASK_BASH};
 	executor_decide(&in, &d);
+	cr_assert_eq(d.outcome, EXECUTOR_HERE, "bash is one of the kinds of a dated declaration");
+	cr_assert_eq(d.kinds, TOOL_MASK_BASH);
+	conv.tools->type = STR("code_execution_20250522");
+	executor_decide(&in, &d);
 	cr_assert_eq(d.status, 403, "tool kinds leave python out");
-	policy.tools = TOOL_MASK_PYTHON;
+	policy.tools = TOOL_MASK_PYTHON | TOOL_MASK_EDITOR;
 	executor_decide(&in, &d);
 	cr_assert_eq(d.outcome, EXECUTOR_HERE, "python allowed");
+	cr_assert_eq(d.kinds, TOOL_MASK_PYTHON);
+	conv.tools->type = STR(DATED);
+	executor_decide(&in, &d);
+	cr_assert_eq(d.kinds, KINDS & (TOOL_MASK_PYTHON | TOOL_MASK_EDITOR));
+	policy.has_tools = false;
+	executor_decide(&in, &d);
+	cr_assert_eq(d.kinds, KINDS);
 	policy.image_is_withdrawn = true;
 	executor_decide(&in, &d);
 	cr_assert_eq(d.status, 403, "image withdrawn");

@@ -41,15 +41,21 @@ answer_add_call(struct answer *a, const char *id_prefix, const char *name)
 }
 
 void
-answer_call_code(struct answer_call *c, struct str code)
+answer_call_member(struct answer_call *c, const char *name, struct str value)
 {
-	json_t *args = json_pack("{s:s%}", "code", code.ptr, code.len);
+	json_t *args = json_pack("{s:s%}", name, value.ptr, value.len);
 	char *text = json_dumps(args, JSON_ENSURE_ASCII);
 
 	buf_clear(&c->arguments);
 	buf_add(&c->arguments, str_c(text != NULL ? text : "{}"));
 	free(text);
 	json_decref(args);
+}
+
+void
+answer_call_code(struct answer_call *c, struct str code)
+{
+	answer_call_member(c, "code", code);
 }
 
 void

@@ -34,7 +34,8 @@ void answer_init(struct answer *a, const char *id_prefix, struct str model);
 void answer_done(struct answer *a);
 /* NULL when there are ANSWER_CALLS_MAX already. */
 struct answer_call *answer_add_call(struct answer *a, const char *id_prefix, const char *name);
-/* {"code": …} as the arguments of a call. */
+/* An object with one text as the arguments of a call: {"NAME": …}, {"code": …}. */
+void answer_call_member(struct answer_call *c, const char *name, struct str value);
 void answer_call_code(struct answer_call *c, struct str code);
 /* Estimates the output tokens, if they are not set. */
 void answer_count(struct answer *a);

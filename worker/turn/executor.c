@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define FIRST_WITH_ALL 20250825u /* the first date whose declaration means bash and the editor */
+#define FIRST_WITH_KINDS                                                                           \
+	20250825u /* the first date whose declaration means bash and the editor                    \
+		   */
 
 enum code_family
 executor_family(struct str type)
@@ -34,9 +36,9 @@ uint32_t
 executor_offers(struct str type)
 {
 	static const struct str prefix = STR_INIT("code_execution_");
-	bool has_all =
-	    str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= FIRST_WITH_ALL;
-	return has_all ? TOOL_MASK_ALL : TOOL_MASK_PYTHON;
+	bool is_later =
+	    str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= FIRST_WITH_KINDS;
+	return is_later ? TOOL_MASK_PYTHON | TOOL_MASK_BASH : TOOL_MASK_PYTHON;
 }
 
 bool
@@ -158,7 +160,7 @@ decide_keyword(const struct executor_input *in, struct executor_decision *d, str
 	enum code_family family = executor_family(keyword->type);
 	d->outcome = EXECUTOR_HERE;
 	d->claimed = keyword;
-	d->kinds = TOOL_MASK_PYTHON;
+	d->kinds = executor_offers(keyword->type);
 	d->native_blocks = (family == CODE_FAMILY_ANTHROPIC && in->wire == WIRE_MESSAGES) ||
 			   (family == CODE_FAMILY_OPENAI && in->wire == WIRE_RESPONSES);
 	d->purpose_hint = keyword->purpose_hint;

@@ -26,8 +26,9 @@
 /* --- bash --- */
 #define BASH_DOES                                                                                  \
 	"Runs a command with bash in the sandbox and returns its stdout, stderr, "                 \
-	"return code and the files that it made. Files are kept between calls of "                 \
-	"the same request."
+	"return code and the files that it made. Each call is a new shell that "                   \
+	"starts in the working directory: files are kept between calls of the same "               \
+	"request, shell variables and background programs are not."
 #define BASH_TAKES                                                                                 \
 	"{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\","                   \
 	"\"description\":\"The command or script to run with bash.\"}},"                           \

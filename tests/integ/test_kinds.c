@@ -1,0 +1,249 @@
+/* Bash and the text editor beside Python: what a dated declaration means on Messages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "tests/integ/admin.h"
+
+TestSuite(kinds, .timeout = 180);
+
+#define DATED "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
+#define OLD   "{\"type\":\"code_execution_20250522\",\"name\":\"code_execution\"}"
+
+static void
+ask_model(struct server *s, const char *path, const char *model, json_t *messages,
+    const char *tools, bool stream, struct reply *r)
+{
+	bool is_responses = strcmp(path, "/v1/responses") == 0;
+	json_t *body = json_pack("{s:s, s:b, s:o, s:o}", "model", model, "stream", stream,
+	    is_responses ? "input" : "messages", messages, "tools", json_loads(tools, 0, NULL));
+	if (!is_responses)
+		json_object_set_new(body, "max_tokens", json_integer(1000));
+	char *text = json_dumps(body, 0);
+
+	server_ask(s, "POST", path, str_c(text), NULL, r);
+	free(text);
+	json_decref(body);
+}
+
+static json_t *
+said(const char *prompt)
+{
+	return json_pack("[{s:s, s:s}]", "role", "user", "content", prompt);
+}
+
+/* A whole answer on Messages; owned by the caller. */
+static json_t *
+run(struct server *s, const char *model, const char *prompt, const char *tools)
+{
+	struct reply r;
+
+	ask_model(s, "/v1/messages", model, said(prompt), tools, false, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	json_t *root = reply_json(&r);
+	reply_done(&r);
+	return root;
+}
+
+/* Names of the functions in the provider's last request, "a b c". */
+static struct text
+shown_tools(struct server *s)
+{
+	struct text ret = {""};
+	struct reply r;
+	size_t i, used = 0;
+	json_t *tool;
+
+	fake_ask(s, "GET", "/_last", STR_NULL, &r);
+	json_t *last = reply_json(&r), *body = json_loads(at(last, "body"), 0, NULL);
+	json_array_foreach(json_object_get(body, "tools"), i, tool)
+		used += (size_t)snprintf(ret.s + used, sizeof(ret.s) - used, "%s%s",
+		    i > 0 ? " " : "", at(tool, "function.name"));
+	json_decref(body);
+	json_decref(last);
+	reply_done(&r);
+	return ret;
+}
+
+static void
+expect_pair(const json_t *root, int at_block, const char *name, const char *result)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "content.%d.type", at_block);
+	cr_expect_str_eq(at(root, path), "server_tool_use");
+	(void)snprintf(path, sizeof(path), "content.%d.name", at_block);
+	cr_expect_str_eq(at(root, path), name);
+	(void)snprintf(path, sizeof(path), "content.%d.id", at_block);
+	cr_expect(strncmp(at(root, path), "otari_srvtoolu_", 15) == 0);
+	const char *id = at(root, path);
+	(void)snprintf(path, sizeof(path), "content.%d.tool_use_id", at_block + 1);
+	cr_expect_str_eq(at(root, path), id);
+	(void)snprintf(path, sizeof(path), "content.%d.type", at_block + 1);
+	cr_expect_str_eq(at(root, path), result);
+}
+
+Test(kinds, bash_is_answered_in_its_own_blocks)
+{
+	struct server *s = start_with_sandbox();
+	json_t *root = run(s, "fake:kinds",
+	    "run: bash: echo 'hi there'; echo w >&2; printf made > out.txt\n---\n"
+	    "print(open('out.txt').read())\n---\nbash: exit 3",
+	    "[" DATED "]");
+
+	expect_pair(root, 0, "bash_code_execution", "bash_code_execution_tool_result");
+	cr_expect_str_eq(at(root, "content.0.input.command"),
+	    "echo 'hi there'; echo w >&2; printf made > out.txt");
+	cr_expect_str_eq(at(root, "content.1.content.type"), "bash_code_execution_result");
+	cr_expect_str_eq(at(root, "content.1.content.stdout"), "hi there\n");
+	cr_expect_str_eq(at(root, "content.1.content.stderr"), "w\n");
+	cr_expect_eq(at_int(root, "content.1.content.return_code"), 0);
+	cr_expect_str_eq(
+	    at(root, "content.1.content.content.0.type"), "bash_code_execution_output");
+	expect_pair(root, 2, "code_execution", "code_execution_tool_result");
+	cr_expect_str_eq(at(root, "content.3.content.stdout"), "made\n", "one working directory");
+	expect_pair(root, 4, "bash_code_execution", "bash_code_execution_tool_result");
+	cr_expect_str_eq(at(root, "content.5.content.type"), "bash_code_execution_result",
+	    "a command that fails is no error");
+	cr_expect_eq(at_int(root, "content.5.content.return_code"), 3);
+	cr_expect_str_eq(at(root, "content.6.type"), "text");
+	cr_expect_str_eq(at(root, "stop_reason"), "end_turn");
+	cr_expect_eq(at_int(root, "usage.server_tool_use.code_execution_requests"), 3);
+	cr_expect(strstr(at(root, "content.6.text"), "[tool error]") != NULL, "%s",
+	    at(root, "content.6.text"));
+
+	struct reply file;
+	char path[256];
+	(void)snprintf(path, sizeof(path), "/v1/files/%s/content",
+	    at(root, "content.1.content.content.0.file_id"));
+	server_ask(s, "GET", path, STR_NULL, NULL, &file);
+	cr_expect_eq(file.status, 200);
+	cr_expect_str_eq(file.body.ptr, "made");
+	reply_done(&file);
+	json_decref(root);
+	cr_expect(server_wait_sql(s,
+		      "SELECT count(*) FROM usage_logs WHERE tools LIKE "
+		      "'%\"code_execution\":{\"billed\":2,\"errors\":1%'",
+		      1),
+	    "every kind is counted as code_execution");
+	server_stop(&s);
+}
+
+Test(kinds, a_stream_holds_the_same_blocks)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	const char *use, *result, *stop;
+
+	ask_model(s, "/v1/messages", "fake:steps", said("run: bash: echo one\n---\nprint(2)"),
+	    "[" DATED "]", true, &r);
+	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+	use = strstr(r.body.ptr, "\"name\":\"bash_code_execution\"");
+	result = strstr(r.body.ptr, "\"bash_code_execution_tool_result\"");
+	stop = strstr(r.body.ptr, "event: message_stop\n");
+	cr_assert(use != NULL && result != NULL && stop != NULL, "%s", r.body.ptr);
+	cr_expect(use < result && result < stop);
+	cr_expect(strstr(r.body.ptr, "\"stdout\":\"one\\n\"") != NULL, "%s", r.body.ptr);
+	cr_expect(strstr(result, "\"code_execution_tool_result\"") != NULL, "%s", r.body.ptr);
+	cr_expect(strstr(r.body.ptr, "\"tool_use\"") == NULL);
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(kinds, a_policy_decides_which_are_shown)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+	json_t *root;
+
+	put_policy(s, "{\"enabled\":true,\"tools\":[\"bash_code_execution\"]}");
+	root = run(s, "fake:kinds", "run: bash: echo $((6 * 7))", "[" DATED "]");
+	cr_expect_str_eq(at(root, "content.1.content.stdout"), "42\n");
+	json_decref(root);
+	cr_expect_str_eq(shown_tools(s).s, "bash_code_execution");
+	ask_model(s, "/v1/messages", "fake:text", said("hi"), "[" OLD "]", false, &r);
+	cr_expect_eq(r.status, 403, "%ld %s", r.status, r.body.ptr);
+	reply_done(&r);
+	ask_model(s, "/v1/chat/completions", "fake:text", said("hi"),
+	    "[{\"type\":\"code_execution\"}]", false, &r);
+	cr_expect_eq(r.status, 403, "%ld %s", r.status, r.body.ptr);
+	reply_done(&r);
+
+	/* What is not shown is not ours: such a call is the client's to see. */
+	put_policy(s, "{\"enabled\":true,\"tools\":[\"code_execution\"]}");
+	root = run(s, "fake:kinds", "run: bash: echo 1", "[" DATED "]");
+	cr_expect_str_eq(shown_tools(s).s, "code_execution");
+	cr_expect_str_eq(at(root, "content.0.type"), "tool_use");
+	json_decref(root);
+	server_stop(&s);
+}
+
+Test(kinds, a_clients_tool_of_that_name_stays_its_own)
+{
+	static const char tools[] =
+	    "[{\"name\":\"bash_code_execution\",\"input_schema\":{\"type\":\"object\"}}," DATED "]";
+	struct server *s = start_with_sandbox();
+	json_t *root = run(s, "fake:kinds", "run: bash: echo ours", tools);
+
+	expect_pair(root, 0, "bash_code_execution", "bash_code_execution_tool_result");
+	cr_expect_str_eq(at(root, "content.1.content.stdout"), "ours\n");
+	json_decref(root);
+	cr_expect(strstr(shown_tools(s).s,
+		      "bash_code_execution code_execution bash_code_execution_2") != NULL,
+	    "%s", shown_tools(s).s);
+	root = run(s, "fake:client", "run: bash: echo ours", tools);
+	cr_expect_str_eq(at(root, "content.0.type"), "tool_use");
+	cr_expect_str_eq(at(root, "content.0.name"), "bash_code_execution");
+	json_decref(root);
+	server_stop(&s);
+}
+
+Test(kinds, what_is_sent_back_becomes_text_for_every_provider)
+{
+	static const char *const models[] = {"fake:text", "claude:text"};
+	struct server *s = start_with_sandbox();
+	json_t *root = run(s, "fake:kinds",
+	    "run: bash: echo one; printf x > kept.txt\n---\nprint(2)", "[" DATED "]");
+	const char *file = at(root, "content.1.content.content.0.file_id");
+
+	cr_assert(file[0] != '\0');
+	for (size_t i = 0; i < 2; i++) {
+		struct reply r, last;
+		json_t *messages = json_pack("[{s:s, s:s}, {s:s, s:O}, {s:s, s:s}]", "role", "user",
+		    "content", "go", "role", "assistant", "content",
+		    json_object_get(root, "content"), "role", "user", "content", "and?");
+
+		ask_model(s, "/v1/messages", models[i], messages, "[" DATED "]", false, &r);
+		cr_expect_eq(r.status, 200, "%s: %ld %s", models[i], r.status, r.body.ptr);
+		fake_ask(s, "GET", "/_last", STR_NULL, &last);
+		cr_expect(strstr(last.body.ptr, "echo one; printf x") != NULL, "%s", last.body.ptr);
+		cr_expect(strstr(last.body.ptr, "```bash") != NULL, "%s", last.body.ptr);
+		cr_expect(strstr(last.body.ptr, file) != NULL, "%s", last.body.ptr);
+		cr_expect(strstr(last.body.ptr, "otari_srvtoolu_") == NULL, "%s", last.body.ptr);
+		reply_done(&last);
+		reply_done(&r);
+	}
+	json_decref(root);
+	server_stop(&s);
+}
+
+/* The declaration is Anthropic's; elsewhere it runs and is not shown. */
+Test(kinds, other_dialects_get_plain_answers)
+{
+	static const char *const paths[] = {"/v1/chat/completions", "/v1/responses"};
+	struct server *s = start_with_sandbox();
+
+	for (int i = 0; i < 4; i++) {
+		struct reply r;
+
+		ask_model(s, paths[i / 2], "fake:kinds", said("run: bash: echo $((6 * 7))"),
+		    "[" DATED "]", i % 2, &r);
+		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "42") != NULL, "%s", r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "bash_code_execution\"") == NULL, "%s", r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "code_interpreter_call") == NULL, "%s", r.body.ptr);
+		reply_done(&r);
+	}
+	server_stop(&s);
+}
