@@ -90,6 +90,7 @@ add_worker(struct broker *b, uint32_t number, int fd)
 	w->broker = b;
 	w->number = number;
 	w->fd = fd;
+	TAILQ_INIT(&w->leases);
 	w->ev = event_new(b->base, fd, EV_READ | EV_PERSIST, on_worker, w);
 	if (w->ev == NULL || !fd_set_nonblock(fd, true) || event_add(w->ev, NULL) != 0) {
 		if (w->ev != NULL)
@@ -214,7 +215,10 @@ broker_run(struct broker *b, int parent_fd)
 {
 	TAILQ_INIT(&b->workers);
 	TAILQ_INIT(&b->sessions);
-	TAILQ_INIT(&b->queue);
+	TAILQ_INIT(&b->idle_born);
+	TAILQ_INIT(&b->idle_cold);
+	queue_init(&b->queue, BROKER_WAITING_MAX, BROKER_WAITING_EACH_MAX,
+	    b->settings.max_sessions_per_workspace);
 	if (!start_events(b, parent_fd)) {
 		log_error("no event loop");
 		return 1;

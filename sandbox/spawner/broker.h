@@ -1,10 +1,10 @@
 /* broker.h - lends sessions: the loop of the spawner
  *
- * Process: spawner. Files: broker.c (loop, master, workers), lend.c (queue, pool, hand-over),
- *          selftest.c (report), session.c (one sandbox), slots.c (their numbers), filler*.c (makes
- *          them), watch.c (memory), zygote*.c (ready-made interpreters).
- * Rule:    leases are answered first; a session is made off the loop. Where a wall is missing every
- *          lease is answered REFUSED with its name.
+ * Process: spawner. Files: broker.c (loop, master, workers), lend.c (pool, hand-over), queue.c
+ * (whose turn), selftest.c (report), session.c (one sandbox), slots.c (their numbers), filler*.c
+ * (makes them), watch.c (memory), zygote*.c (ready-made interpreters). Rule:    leases are answered
+ * first; a session is made off the loop. Where a wall is missing every lease is answered REFUSED
+ * with its name.
  */
 #ifndef OTARI_SANDBOX_SPAWNER_BROKER_H
 #define OTARI_SANDBOX_SPAWNER_BROKER_H
@@ -17,6 +17,7 @@
 #include "ipc/lease.h"
 #include "sandbox/jail/jail.h"
 #include "sandbox/spawner/filler.h"
+#include "sandbox/spawner/queue.h"
 #include "sandbox/spawner/session.h"
 #include "sandbox/spawner/slots.h"
 #include "sandbox/spawner/zygote.h"
@@ -30,20 +31,13 @@ struct broker_worker {
 	uint32_t number;
 	int fd;
 	struct event *ev;
+	struct session_list leases; /* by their lend link */
 };
 TAILQ_HEAD(broker_workers, broker_worker);
 
-struct broker_waiting {
-	TAILQ_ENTRY(broker_waiting) link;
-	struct broker_worker *worker;
-	uint64_t id;
-	int64_t deadline_ms;
-	char workspace[LEASE_WORKSPACE_MAX + 1];
-};
-TAILQ_HEAD(broker_queue, broker_waiting);
-
-#define BROKER_WAITING_MAX  1024u
-#define BROKER_STARTING_MAX 4u
+#define BROKER_WAITING_MAX      1024u
+#define BROKER_WAITING_EACH_MAX 256u /* of one workspace */
+#define BROKER_STARTING_MAX     4u
 
 struct broker {
 	struct event_base *base;
@@ -55,8 +49,9 @@ struct broker {
 	struct broker_workers workers;
 	struct session_list sessions;
 	struct slots slots;
-	struct broker_queue queue;
-	size_t waiting, total;
+	struct session_list idle_born, idle_cold; /* by their lend link; what died is still there */
+	struct queue queue;
+	size_t total;
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
 	struct filler filler;

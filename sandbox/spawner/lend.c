@@ -23,27 +23,6 @@ answer(struct broker_worker *w, uint64_t id, enum lease_status status, const cha
 		log_warn("lease answer lost", LOG_ERR(&e), LOG_INT("worker", w->number));
 }
 
-static void
-unqueue(struct broker *b, struct broker_waiting *q)
-{
-	TAILQ_REMOVE(&b->queue, q, link);
-	b->waiting--;
-	mem_free(q);
-}
-
-static bool
-workspace_is_full(const struct broker *b, const char *workspace)
-{
-	uint32_t max = b->settings.max_sessions_per_workspace, n = 0;
-	const struct session *s;
-	if (max == 0)
-		return false;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_LEASED && strcmp(s->workspace, workspace) == 0)
-			n++;
-	return n >= max;
-}
-
 /* For a test. */
 static bool
 is_set_aside(const struct broker *b, const struct session *s)
@@ -51,51 +30,69 @@ is_set_aside(const struct broker *b, const struct session *s)
 	return s == b->test || s == b->zygote.place;
 }
 
+static void
+move_to(struct session *s, struct session_list *l)
+{
+	if (s->lend_list != NULL)
+		TAILQ_REMOVE(s->lend_list, s, lend);
+	s->lend_list = l;
+	if (l != NULL)
+		TAILQ_INSERT_TAIL(l, s, lend);
+}
+
+/* One that lives, of a list; those that died meanwhile go. */
+static struct session *
+first_idle(struct session_list *l)
+{
+	struct session *s;
+	while ((s = TAILQ_FIRST(l)) != NULL && s->state != SESSION_IDLE)
+		move_to(s, NULL);
+	return s;
+}
+
 static struct session *
 find_idle(struct broker *b)
 {
-	struct session *s, *cold = NULL;
-	TAILQ_FOREACH(s, &b->sessions, link) {
-		if (s->state != SESSION_IDLE || is_set_aside(b, s))
-			continue;
-		if (s->is_born)
-			return s; /* its libraries are loaded */
-		cold = s;
-	}
-	return cold;
+	struct session *s = first_idle(&b->idle_born); /* its libraries are loaded */
+	return s != NULL ? s : first_idle(&b->idle_cold);
 }
 
-static bool
-hand_over(struct broker *b, struct broker_waiting *q)
+static void
+uncharge(struct broker *b, struct session *s)
 {
-	struct session *s = find_idle(b);
-	if (s == NULL)
-		return false;
-	struct lease_answer a = {.type = LEASE_MSG_ANSWER, .status = LEASE_OK, .id = q->id};
+	struct queue_workspace *w = s->workspace;
+	s->workspace = NULL;
+	if (w != NULL)
+		queue_session_ended(&b->queue, w);
+}
+
+static void
+hand_over(struct broker *b, struct session *s, const struct queue_request *r)
+{
+	struct broker_worker *w = r->owner;
+	struct lease_answer a = {.type = LEASE_MSG_ANSWER, .status = LEASE_OK, .id = r->id};
 	struct err e;
-	s->owner = q->worker;
-	s->lease_id = q->id;
-	memcpy(s->workspace, q->workspace, sizeof(s->workspace));
-	if (lease_send(q->worker->fd, &a, s->fds, LEASE_FDS, &e) == ERR_OK) {
+	s->workspace = r->workspace;
+	if (lease_send(w->fd, &a, s->fds, LEASE_FDS, &e) == ERR_OK) {
+		s->owner = w;
+		s->lease_id = r->id;
+		move_to(s, &w->leases);
 		session_handed_over(s);
 		watch_start(b);
 	} else {
-		log_warn("lease lost", LOG_ERR(&e), LOG_INT("worker", q->worker->number));
+		log_warn("lease lost", LOG_ERR(&e), LOG_INT("worker", w->number));
 		session_kill(s);
+		uncharge(b, s);
 	}
-	return true;
 }
 
 /* Those of before the zygote make room, one for one that is better. */
 static void
 drop_one_cold(struct broker *b)
 {
-	struct session *s;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_IDLE && !s->is_born && !is_set_aside(b, s)) {
-			session_kill(s);
-			return;
-		}
+	struct session *s = first_idle(&b->idle_cold);
+	if (s != NULL)
+		session_kill(s);
 }
 
 static void
@@ -122,14 +119,15 @@ on_ready(void *arg, struct session *s, int sys_errno)
 		lend_step(b);
 		return;
 	}
-	if (s->is_born)
-		drop_one_cold(b);
 	if (sys_errno != 0) {
 		struct jail_fail f = {SB_INTERPRETER, sys_errno, "start of the interpreter"};
 		session_kill(s);
 		lend_session_failed(b, &f);
 		return;
 	}
+	if (s->is_born)
+		drop_one_cold(b);
+	move_to(s, s->is_born ? &b->idle_born : &b->idle_cold);
 	lend_step(b);
 }
 
@@ -194,10 +192,10 @@ lend_session_failed(struct broker *b, const struct jail_fail *f)
 	(void)snprintf(text, sizeof(text), "layer=%s errno=%s step=\"%.47s\"", lease_layer_name(l),
 	    name != NULL ? name : "0", f->step);
 	log_warn("a sandbox session could not be made, trying again", LOG_C("why", text));
-	struct broker_waiting *q = TAILQ_FIRST(&b->queue);
-	if (q != NULL) {
-		answer(q->worker, q->id, LEASE_FAILED, text);
-		unqueue(b, q);
+	struct queue_request r;
+	if (queue_next(&b->queue, &r)) {
+		answer(r.owner, r.id, LEASE_FAILED, text);
+		queue_session_ended(&b->queue, r.workspace);
 	}
 	hold_back(b);
 	lend_step(b);
@@ -211,6 +209,8 @@ lend_session_gone(struct broker *b, struct session *s)
 		b->zygote.place = NULL;
 	TAILQ_REMOVE(&b->sessions, s, link);
 	b->total--;
+	move_to(s, NULL);
+	uncharge(b, s);
 	slots_give(&b->slots, s->slot);
 	session_free(&s);
 	if (was_test) {
@@ -237,11 +237,7 @@ lend_session_unmade(struct broker *b, struct session *s, int sys_errno)
 static void
 arm_deadline(struct broker *b)
 {
-	int64_t first = INT64_MAX;
-	const struct broker_waiting *q;
-	TAILQ_FOREACH(q, &b->queue, link)
-		if (q->deadline_ms < first)
-			first = q->deadline_ms;
+	int64_t first = queue_deadline(&b->queue);
 	if (first == INT64_MAX) {
 		(void)event_del(b->ev_deadline);
 		return;
@@ -256,31 +252,57 @@ arm_deadline(struct broker *b)
 static void
 serve_queue(struct broker *b)
 {
-	int64_t now = clock_mono_ms();
-	struct broker_waiting *next;
-	for (struct broker_waiting *q = TAILQ_FIRST(&b->queue); q != NULL; q = next) {
-		next = TAILQ_NEXT(q, link);
-		if (b->is_tested && b->report.refused != 0)
-			answer(q->worker, q->id, LEASE_REFUSED, b->report.text);
-		else if (b->is_tested && !workspace_is_full(b, q->workspace) && hand_over(b, q))
-			;
-		else if (now >= q->deadline_ms)
-			answer(q->worker, q->id, LEASE_BUSY, "all sandboxes are in use");
-		else
-			continue;
-		unqueue(b, q);
-	}
+	struct queue_request r;
+	struct session *s;
+	if (b->is_tested && b->report.refused != 0)
+		while (queue_expired(&b->queue, INT64_MAX, &r))
+			answer(r.owner, r.id, LEASE_REFUSED, b->report.text);
+	while (b->is_tested && (s = find_idle(b)) != NULL && queue_next(&b->queue, &r))
+		hand_over(b, s, &r);
+	while (queue_expired(&b->queue, clock_mono_ms(), &r))
+		answer(r.owner, r.id, LEASE_BUSY, "all sandboxes are in use");
 }
 
-static size_t
-count(const struct broker *b, enum session_state state, bool only_born)
+struct tally {
+	size_t starting, idle_born, idle_cold;
+};
+
+static struct tally
+tally(const struct broker *b)
 {
-	size_t n = 0;
+	struct tally t = {0};
 	const struct session *s;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == state && !is_set_aside(b, s) && (!only_born || s->is_born))
-			n++;
-	return n;
+	TAILQ_FOREACH(s, &b->sessions, link) {
+		if (is_set_aside(b, s))
+			continue;
+		if (s->state == SESSION_IDLE)
+			*(s->is_born ? &t.idle_born : &t.idle_cold) += 1;
+		else if (s->state <= SESSION_STARTING)
+			t.starting++;
+	}
+	return t;
+}
+
+/* The pool and one more for each that waits and may have one. */
+static void
+refill(struct broker *b)
+{
+	struct tally t = tally(b);
+	size_t wanted = b->queue.servable;
+	/* With a zygote the pool is of its children; the others go as these come. */
+	bool is_born = zygote_is_ready(b);
+	while (!b->is_holding_back && b->total < b->settings.max_sessions) {
+		size_t coming = t.starting + t.idle_born + (is_born ? 0 : t.idle_cold);
+		if (t.starting >= BROKER_STARTING_MAX || coming >= wanted + b->settings.pool_size)
+			break;
+		/* For the pool alone one at a time: whoever comes meanwhile has the cores. */
+		if (t.starting > 0 && coming >= wanted)
+			break;
+		if (lend_new_session(b, is_born) == NULL)
+			hold_back(b);
+		else
+			t.starting++;
+	}
 }
 
 void
@@ -288,78 +310,58 @@ lend_step(struct broker *b)
 {
 	serve_queue(b);
 	arm_deadline(b);
-	if (!b->is_tested || b->report.refused != 0)
-		return;
-	/* The pool and one more for each that waits; the clones start side by side. */
-	while (!b->is_holding_back && b->total < b->settings.max_sessions) {
-		size_t starting =
-		    count(b, SESSION_ORDERED, false) + count(b, SESSION_STARTING, false);
-		/* With a zygote the pool is of its children; the others go as these come. */
-		bool is_born = zygote_is_ready(b);
-		size_t coming = starting + count(b, SESSION_IDLE, is_born);
-		if (starting >= BROKER_STARTING_MAX || coming >= b->waiting + b->settings.pool_size)
-			break;
-		/* For the pool alone one at a time: whoever comes meanwhile has the cores. */
-		if (starting > 0 && coming >= b->waiting)
-			break;
-		if (lend_new_session(b, is_born) == NULL)
-			hold_back(b);
-	}
+	if (b->is_tested && b->report.refused == 0)
+		refill(b);
 }
 
 void
 lend_request(struct broker *b, struct broker_worker *w, const struct lease_request *r)
 {
-	if (b->waiting >= BROKER_WAITING_MAX) {
+	int64_t deadline_ms = clock_mono_ms() + r->queue_ms;
+	switch (queue_add(&b->queue, w, r->id, str_c(r->workspace), deadline_ms)) {
+	case QUEUE_ADDED:
+		lend_step(b);
+		break;
+	case QUEUE_FULL:
 		answer(w, r->id, LEASE_BUSY, "too many wait for a sandbox");
-		return;
+		break;
+	case QUEUE_WORKSPACE_FULL:
+		answer(w, r->id, LEASE_BUSY, "too many of this workspace wait for a sandbox");
+		break;
 	}
-	struct broker_waiting *q = MEM_NEW(struct broker_waiting);
-	q->worker = w;
-	q->id = r->id;
-	q->deadline_ms = clock_mono_ms() + r->queue_ms;
-	memcpy(q->workspace, r->workspace, sizeof(q->workspace));
-	TAILQ_INSERT_TAIL(&b->queue, q, link);
-	b->waiting++;
-	lend_step(b);
 }
 
 static void
 end_session(struct broker *b, struct session *s)
 {
-	(void)b;
 	s->owner = NULL;
+	move_to(s, NULL);
 	session_kill(s);
+	uncharge(b, s);
 }
 
 void
 lend_release(struct broker *b, struct broker_worker *w, uint64_t id)
 {
-	struct broker_waiting *q;
-	TAILQ_FOREACH(q, &b->queue, link)
-		if (q->worker == w && q->id == id) {
-			unqueue(b, q);
-			arm_deadline(b);
+	struct session *s;
+	if (queue_cancel(&b->queue, w, id)) {
+		arm_deadline(b);
+		return;
+	}
+	TAILQ_FOREACH(s, &w->leases, lend)
+		if (s->lease_id == id) {
+			end_session(b, s);
+			lend_step(b); /* its workspace may have another */
 			return;
 		}
-	struct session *s;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_LEASED && s->owner == w && s->lease_id == id)
-			end_session(b, s);
 }
 
 void
 lend_worker_gone(struct broker *b, struct broker_worker *w)
 {
-	struct broker_waiting *next;
-	for (struct broker_waiting *q = TAILQ_FIRST(&b->queue); q != NULL; q = next) {
-		next = TAILQ_NEXT(q, link);
-		if (q->worker == w)
-			unqueue(b, q);
-	}
 	struct session *s;
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state == SESSION_LEASED && s->owner == w)
-			end_session(b, s);
+	queue_drop_owner(&b->queue, w);
+	while ((s = TAILQ_FIRST(&w->leases)) != NULL)
+		end_session(b, s);
 	arm_deadline(b);
 }

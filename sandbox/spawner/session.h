@@ -21,7 +21,9 @@
 
 struct event;
 struct event_base;
+struct queue_workspace;
 struct session;
+TAILQ_HEAD(session_list, session);
 
 struct session_ops {
 	/* Only of one that is born from a zygote: its walls stand, it waits for an interpreter. */
@@ -75,9 +77,11 @@ struct session {
 	/* while leased */
 	void *owner;
 	uint64_t lease_id;
-	char workspace[LEASE_WORKSPACE_MAX + 1];
+	struct queue_workspace *workspace; /* that it counts for; NULL: none */
+	/* of lend.c */
+	TAILQ_ENTRY(session) lend;
+	struct session_list *lend_list; /* that it is in; NULL: none */
 };
-TAILQ_HEAD(session_list, session);
 
 /* Returns owned, in state ORDERED. */
 struct session *session_new(uint32_t slot, bool is_born, const struct session_ops *ops, void *arg);

@@ -150,6 +150,47 @@ capacity(struct probe_host *h)
 		code_session_close(&held[i]);
 }
 
+struct waiter {
+	struct code_session *s;
+	unsigned *served;
+	unsigned turn; /* 1: the first one served */
+};
+
+static void
+on_open_turn(struct code_session *s, const struct err *e, void *arg)
+{
+	struct waiter *w = arg;
+	EXPECT(s != NULL, "%s", e != NULL ? e->msg : "");
+	w->s = s;
+	w->turn = ++*w->served;
+}
+
+static void
+turns(struct probe_host *h)
+{
+	enum { FLOOD = 12, ALL = 4 + FLOOD + 2 };
+	static struct waiter all[ALL];
+	unsigned served = 0;
+	probe_name("a flood from one workspace does not hold up another");
+	memset(all, 0, sizeof(all));
+	for (size_t i = 0; i < ALL; i++) {
+		struct str workspace = i < 4 + FLOOD ? STR("flood") : STR("other");
+		all[i].served = &served;
+		(void)code_session_open(h->backend, workspace, 60000, on_open_turn, &all[i]);
+		while (i < 4 && served <= i)
+			(void)event_base_loop(h->base, EVLOOP_ONCE);
+	}
+	for (unsigned closed = 0; closed < ALL; closed++) {
+		for (size_t i = 0; i < ALL; i++)
+			if (all[i].turn == closed + 1)
+				code_session_close(&all[i].s);
+		while (served < ALL && served <= closed + 4)
+			(void)event_base_loop(h->base, EVLOOP_ONCE);
+	}
+	EXPECT(all[ALL - 2].turn <= 4 + 2, "it came as %u.", all[ALL - 2].turn);
+	EXPECT(all[ALL - 1].turn <= 4 + 4, "it came as %u.", all[ALL - 1].turn);
+}
+
 struct storm {
 	struct code_session *s;
 	unsigned *done;
@@ -277,6 +318,7 @@ probes_life(struct probe_host *h, const char *init_path)
 	if (!probe_start(h, init_path, &set))
 		return;
 	capacity(h);
+	turns(h);
 	storm(h);
 	closing(h);
 	probe_stop(h);
