@@ -306,7 +306,8 @@ all_ran(struct turn *t)
 		turn_round(t);
 		return;
 	}
-	if (t->plan.decision.native_blocks && t->client->wire == WIRE_MESSAGES)
+	/* Whoever knows the provider's own tool knows how to go on: pause_turn, or incomplete. */
+	if (t->plan.decision.native_blocks && t->client->wire != WIRE_CHAT)
 		turn_finish(t, FINISH_PAUSE);
 	else
 		turn_failf(t, 422, "the model asked for more than %u rounds of tool calls",
