@@ -244,3 +244,68 @@ frame_check_get(struct str p, struct frame_check *ret)
 	    get32(p.ptr), get32(p.ptr + 4), (int32_t)get32(p.ptr + 8), {p.ptr + 12, p.len - 12}};
 	return true;
 }
+
+static size_t
+put_text(uint8_t *dst, struct str s)
+{
+	if (s.len > 0)
+		memcpy(dst, s.ptr, s.len);
+	return s.len;
+}
+
+size_t
+frame_edit_put(uint8_t *dst, const struct frame_edit *f)
+{
+	put32(dst, f->command);
+	put32(dst + 4, (uint32_t)f->first_line);
+	put32(dst + 8, (uint32_t)f->last_line);
+	put32(dst + 12, (uint32_t)f->path.len);
+	put32(dst + 16, (uint32_t)f->old.len);
+	size_t n = 20;
+	n += put_text(dst + n, f->path);
+	n += put_text(dst + n, f->old);
+	return n + put_text(dst + n, f->text);
+}
+
+bool
+frame_edit_get(struct str s, struct frame_edit *ret)
+{
+	if (s.len < 20 || s.len > FRAME_SOURCE_MAX || get32(s.ptr) >= FRAME_EDIT_COMMAND_END_)
+		return false;
+	uint64_t left = s.len - 20, path = get32(s.ptr + 12), old = get32(s.ptr + 16);
+	if (path > left || old > left - path)
+		return false;
+	const char *p = s.ptr + 20;
+	*ret =
+	    (struct frame_edit){get32(s.ptr), (int32_t)get32(s.ptr + 4), (int32_t)get32(s.ptr + 8),
+		{p, path}, {p + path, old}, {p + path + old, left - path - old}};
+	return true;
+}
+
+size_t
+frame_edited_put(uint8_t *dst, const struct frame_edited *f)
+{
+	const uint32_t all[] = {f->error, f->flags, f->first_line, f->line_count, f->total_lines,
+	    f->old_start, f->old_lines, f->new_start, f->new_lines};
+	for (size_t i = 0; i < 9; i++)
+		put32(dst + 4 * i, all[i]);
+	return 36;
+}
+
+bool
+frame_edited_get(struct str p, struct frame_edited *ret)
+{
+	uint32_t v[9];
+	if (p.len != 36)
+		return false;
+	for (size_t i = 0; i < 9; i++) {
+		v[i] = get32(p.ptr + 4 * i);
+		if (v[i] > INT32_MAX)
+			return false;
+	}
+	if (v[0] >= FRAME_EDIT_ERROR_END_ ||
+	    (v[1] & ~(FRAME_EDITED_UPDATE | FRAME_EDITED_DIRECTORY)) != 0)
+		return false;
+	*ret = (struct frame_edited){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]};
+	return true;
+}

@@ -5,7 +5,8 @@
  * Wire:    SOCK_STREAM; a frame is {u32 payload length, u8 type, 3 zero bytes} little-endian and
  * the payload. Numbers in payloads are little-endian; text fills the rest of the payload. Order:
  * worker: PUT PUT_DATA* PUT_END | RUN RUN_DATA* (source_bytes in all) | KILL (any time). init:
- * READY once; PUT_DONE per put; per run RESULT, then (FILE FILE_DATA* FILE_END)*, OMITTED*, END.
+ * READY once; PUT_DONE per put; per run RESULT, then (FILE FILE_DATA* FILE_END)*, OMITTED*, END; of
+ * an edit EDIT_TEXT*, EDITED before RESULT. The source of an edit is struct frame_edit.
  * Files in ascending path order. Limits:  FRAME_MAX a payload. What comes from a session is
  * hostile: decoders refuse, never trust.
  */
@@ -23,6 +24,7 @@
 #define FRAME_PATH_MAX   1024u /* of a produced or put file, bytes */
 #define FRAME_DEPTH_MAX  16u
 #define FRAME_SOURCE_MAX (4u << 20)
+#define FRAME_EDIT_MAX   (1u << 20) /* of what an edit answers; together */
 #define FRAME_VERSION    1u
 
 enum frame_type {
@@ -45,6 +47,8 @@ enum frame_type {
 	FRAME_END,       /* struct frame_end */
 	FRAME_CHECK,     /* struct frame_check: one row of the self-test */
 	FRAME_CHECK_END, /* nothing */
+	FRAME_EDIT_TEXT, /* bytes: of a view, or a diff */
+	FRAME_EDITED,    /* struct frame_edited */
 	FRAME_TYPE_END_,
 };
 
@@ -94,6 +98,35 @@ struct frame_check {    /* u32 layer, u32 held, i32 sys_errno, text */
 	int32_t sys_errno;
 	struct str text; /* what was tried; printable ASCII, at most 80 bytes */
 };
+enum frame_edit_command {
+	FRAME_EDIT_VIEW,
+	FRAME_EDIT_CREATE,
+	FRAME_EDIT_STR_REPLACE,
+	FRAME_EDIT_COMMAND_END_
+};
+struct frame_edit { /* u32 command, i32 first_line, last_line, u32 path bytes, old bytes; texts */
+	uint32_t command;
+	int32_t first_line, last_line;
+	struct str path, old, text; /* any bytes: a model's */
+};
+enum frame_edit_error {
+	FRAME_EDIT_OK,
+	FRAME_EDIT_NOT_FOUND,
+	FRAME_EDIT_INVALID,
+	FRAME_EDIT_NO_MATCH,
+	FRAME_EDIT_MANY_MATCHES,
+	FRAME_EDIT_NOT_TEXT,
+	FRAME_EDIT_TOO_LARGE,
+	FRAME_EDIT_FAILED,
+	FRAME_EDIT_ERROR_END_
+};
+#define FRAME_EDITED_UPDATE    1u
+#define FRAME_EDITED_DIRECTORY 2u
+struct frame_edited { /* u32 each, up to INT32_MAX */
+	uint32_t error, flags;
+	uint32_t first_line, line_count, total_lines;
+	uint32_t old_start, old_lines, new_start, new_lines;
+};
 
 void frame_head_put(uint8_t dst[FRAME_HEAD], uint8_t type, uint32_t len);
 /* False: unknown type, over FRAME_MAX, or non-zero padding. */
@@ -101,7 +134,7 @@ bool frame_head_get(const uint8_t src[FRAME_HEAD], struct frame_head *ret);
 
 /* Encoders write into dst (room for FRAME_FIXED_MAX plus the text) and return the payload length;
  * decoders take one whole payload and refuse what is not exactly right. */
-#define FRAME_FIXED_MAX 32
+#define FRAME_FIXED_MAX 40
 size_t frame_file_put(uint8_t *dst, const struct frame_file *f);
 bool frame_file_get(struct str p, struct frame_file *ret);
 size_t frame_run_put(uint8_t *dst, const struct frame_run *f);
@@ -120,6 +153,11 @@ size_t frame_end_put(uint8_t *dst, const struct frame_end *f);
 bool frame_end_get(struct str p, struct frame_end *ret);
 size_t frame_check_put(uint8_t *dst, const struct frame_check *f);
 bool frame_check_get(struct str p, struct frame_check *ret);
+/* Of a source, not of a payload; dst: FRAME_FIXED_MAX and the three texts. */
+size_t frame_edit_put(uint8_t *dst, const struct frame_edit *f);
+bool frame_edit_get(struct str source, struct frame_edit *ret);
+size_t frame_edited_put(uint8_t *dst, const struct frame_edited *f);
+bool frame_edited_get(struct str p, struct frame_edited *ret);
 
 /* A relative path of at most FRAME_DEPTH_MAX components of 1..255 bytes, none "." or "..", no NUL,
  * no empty component, at most FRAME_PATH_MAX bytes. Any other byte is allowed. */

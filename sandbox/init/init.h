@@ -108,6 +108,19 @@ int run_timeout_ms(void);   /* for poll: -1 none */
 bool run_is_idle(void);
 extern const char *python_path;
 
+/* --- path.c ------------------------------------------------------------------------------------
+ */
+/* The folder of a file of the workspace (frame_path_ok), O_PATH, owned by the caller, and the last
+ * component of the name; no link is followed. make: folders that are missing. -1: errno. */
+int open_parent(struct str path, bool make, char name[256]);
+
+/* --- edit.c, edit_list.c: the text editor ------------------------------------------------------
+ */
+/* Answers all but the result; the return code. source: struct frame_edit. */
+int edit_run(struct str source);
+/* Takes fd, the folder (relative to the workspace) that is listed; the length. */
+size_t edit_list(int fd, struct str folder, char *dst, size_t room, uint32_t *ret_lines);
+
 /* --- put.c: files in -----------------------------------------------------------------------------
  */
 void put_begin(const struct frame_file *f);

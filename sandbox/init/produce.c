@@ -165,25 +165,13 @@ found_cmp(const void *a, const void *b)
 static int
 open_found(const struct found *f)
 {
-	int dir = open(INIT_WORK, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct str path = found_path(f);
 	char name[256];
-	while (dir >= 0) {
-		size_t n = 0;
-		while (n < path.len && path.ptr[n] != '/')
-			n++;
-		memcpy(name, path.ptr, n); /* from readdir: 1..255 */
-		name[n] = '\0';
-		bool is_last = n == path.len;
-		int flags = is_last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY;
-		int next = openat(dir, name, flags | O_NOFOLLOW | O_CLOEXEC);
-		close(dir);
-		if (is_last)
-			return next;
-		dir = next;
-		path = (struct str){path.ptr + n + 1, path.len - n - 1};
-	}
-	return -1;
+	int dir = open_parent(found_path(f), false, name);
+	if (dir < 0)
+		return -1;
+	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	close(dir);
+	return fd;
 }
 
 static void

@@ -1,8 +1,5 @@
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sandbox/init/init.h"
@@ -14,43 +11,21 @@ static struct {
 	int sys_errno;
 } put = {.fd = -1};
 
-/* The code may have planted links anywhere in the workspace: one component at a time, none
- * followed, and an existing last component is replaced, not written through. */
+/* An existing last component is replaced, not written through. */
 static int
 create(struct str path)
 {
-	int dir = open(INIT_WORK, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	while (dir >= 0) {
-		char name[256];
-		size_t n = 0;
-		while (n < path.len && path.ptr[n] != '/')
-			n++;
-		memcpy(name, path.ptr, n); /* frame_path_ok: 1..255 */
-		name[n] = '\0';
-		int next;
-		if (n == path.len) {
-			if (unlinkat(dir, name, 0) != 0 && errno != ENOENT)
-				next = -1;
-			else
-				next = openat(dir, name,
-				    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-			int e = errno;
-			close(dir);
-			errno = e;
-			return next;
-		}
-		if (mkdirat(dir, name, 0755) != 0 && errno != EEXIST) {
-			next = -1;
-		} else {
-			next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		}
-		int e = errno;
-		close(dir);
-		errno = e;
-		dir = next;
-		path = (struct str){path.ptr + n + 1, path.len - n - 1};
-	}
-	return -1;
+	char name[256];
+	int dir = open_parent(path, true, name);
+	if (dir < 0)
+		return -1;
+	int fd = -1;
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	int e = errno;
+	close(dir);
+	errno = e;
+	return fd;
 }
 
 void

@@ -184,7 +184,7 @@ start(void)
 		start_shell();
 		break;
 	default:
-		finish(0, 126);
+		finish(0, edit_run(str_n(run.source + 4, run.len - 4)));
 		break;
 	}
 }

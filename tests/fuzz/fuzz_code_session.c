@@ -94,7 +94,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v.left = data[0] & 7;
 	if ((data[0] & 8) != 0)
 		code_session_put(v.s, STR("n"), 3, fd_memfd("n"), on_put, &v);
-	code_session_exec(v.s, CODE_PYTHON, STR("x"), 0, &ops, &v);
+	const struct code_edit edit = {.command = CODE_EDIT_VIEW, .path = STR("x")};
+	if ((data[0] & 16) != 0)
+		code_session_edit(v.s, &edit, 0, &ops, &v);
+	else
+		code_session_exec(v.s, CODE_PYTHON, STR("x"), 0, &ops, &v);
 	session_rig_turn(&r);
 	(void)!send(r.ctl, data + 1, size - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	session_rig_turn(&r);

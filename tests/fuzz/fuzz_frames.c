@@ -22,10 +22,16 @@ decode(struct collect_check *c, uint8_t type, struct str p)
 	struct frame_omitted om;
 	struct frame_end end;
 	struct frame_check check;
+	struct frame_edit edit;
+	struct frame_edited edited;
 	if (frame_file_get(p, &file))
 		CHECK(frame_path_ok(file.path) && file.path.ptr + file.path.len == p.ptr + p.len);
 	(void)(frame_run_get(p, &run) && frame_ready_get(p, &ready) && frame_put_done_get(p, &put));
 	(void)(frame_result_get(p, &result) && frame_check_get(p, &check));
+	if (frame_edit_get(p, &edit))
+		CHECK(edit.path.len + edit.old.len + edit.text.len == p.len - 20);
+	if (frame_edited_get(p, &edited))
+		CHECK(edited.error < FRAME_EDIT_ERROR_END_ && edited.total_lines <= INT32_MAX);
 	uint64_t before = c->budget.bytes_left;
 	if (type == FRAME_FILE && frame_file_get(p, &file) && collect_check_file(c, &file))
 		CHECK(before - c->budget.bytes_left == file.size);

@@ -4,8 +4,8 @@
  *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
  *   PROBES_COLD=1      without a zygote
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
- *   PROBES=text        only the groups whose name holds the text (python bash escape abuse files
- *                      life filler)
+ *   PROBES=text        only the groups whose name holds the text (python bash edit escape abuse
+ * files life filler)
  *
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -110,6 +110,8 @@ main(int argc, char **argv)
 		probes_python(&h);
 	if (probe_wants("bash"))
 		probes_bash(&h);
+	if (probe_wants("edit"))
+		probes_edit(&h);
 	if (probe_wants("escape"))
 		probes_escape(&h);
 	if (probe_wants("files"))

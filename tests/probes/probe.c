@@ -209,14 +209,29 @@ on_done(void *arg, const struct code_result *c)
 	r->omitted_total = c->omitted_total;
 	r->omitted_reason = c->omitted_count > 0 ? (int)c->omitted[0].reason : -1;
 	r->exec_ms = c->exec_ms;
+	r->has_edit = c->edit != NULL;
+	if (c->edit != NULL)
+		r->edit = *c->edit;
 	run->is_done = true;
+}
+
+static const struct code_run_ops ops = {on_file_begin, on_file_data, on_file_end, on_done};
+
+void
+probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit *e,
+    struct probe_result *ret)
+{
+	struct running run = {ret, false};
+	memset(ret, 0, sizeof(*ret));
+	code_session_edit(s, e, 0, &ops, &run);
+	while (!run.is_done)
+		(void)event_base_loop(h->base, EVLOOP_ONCE);
 }
 
 void
 probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
     uint32_t timeout_ms, struct probe_result *ret)
 {
-	static const struct code_run_ops ops = {on_file_begin, on_file_data, on_file_end, on_done};
 	struct running run = {ret, false};
 	memset(ret, 0, sizeof(*ret));
 	code_session_exec(s, kind, code, timeout_ms, &ops, &run);

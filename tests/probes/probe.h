@@ -45,6 +45,8 @@ struct probe_result {
 	int omitted_reason; /* of the first */
 	uint32_t exec_ms;
 	char why[256]; /* failed */
+	bool has_edit;
+	struct code_edit_result edit;
 };
 
 /* False: no spawner; why in reason. The report says whether it refuses. */
@@ -57,6 +59,8 @@ void probe_exec(struct probe_host *h, struct code_session *s, const char *code, 
     struct probe_result *ret);
 void probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
     uint32_t timeout_ms, struct probe_result *ret);
+void probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit *e,
+    struct probe_result *ret);
 void probe_turn(struct probe_host *h, int ms); /* runs the loop for so long */
 
 /* Checks. */
@@ -81,6 +85,7 @@ int probe_fds(pid_t pid);                                        /* open descrip
 void probes_zygote(struct probe_host *h);                        /* waits for one; its children */
 void probes_python(struct probe_host *h);                        /* what a call is */
 void probes_bash(struct probe_host *h);                          /* the same for the shell */
+void probes_edit(struct probe_host *h);                          /* the text editor */
 void probes_escape(struct probe_host *h);                        /* reaching out */
 void probes_abuse(struct probe_host *h);                         /* using up */
 void probes_files(struct probe_host *h);                         /* in and out */

@@ -109,6 +109,14 @@ Test(frames, payloads_come_back_and_wrong_lengths_are_refused)
 	ROUND_TRIP(check, V(3, 1, 13, STR("mount")), 5,
 	    out.layer == 3 && out.held == 1 && out.sys_errno == 13 &&
 		str_eq(out.text, STR("mount")));
+	ROUND_TRIP(edit, V(FRAME_EDIT_STR_REPLACE, -7, -1, STR("p"), STR("old"), STR("new!")), 4,
+	    out.command == FRAME_EDIT_STR_REPLACE && out.first_line == -7 && out.last_line == -1 &&
+		str_eq(out.path, STR("p")) && str_eq(out.old, STR("old")) &&
+		str_eq(out.text, STR("new!")));
+	ROUND_TRIP(edited, V(FRAME_EDIT_NOT_TEXT, 3, 1, 2, 3, 4, 5, 6, 7), 0,
+	    out.error == FRAME_EDIT_NOT_TEXT && out.flags == 3 && out.first_line == 1 &&
+		out.line_count == 2 && out.total_lines == 3 && out.old_start == 4 &&
+		out.old_lines == 5 && out.new_start == 6 && out.new_lines == 7);
 }
 
 Test(frames, values_outside_the_rules_are_refused)
@@ -130,6 +138,20 @@ Test(frames, values_outside_the_rules_are_refused)
 	cr_assert(!frame_omitted_get(str_n(p, frame_omitted_put(p, &om)), &om_out), "reason");
 	struct frame_check ck = {0, 0, 0, STR("a\nb")}, ck_out;
 	cr_assert(!frame_check_get(str_n(p, frame_check_put(p, &ck)), &ck_out), "text");
+	struct frame_edit ed = {.command = FRAME_EDIT_COMMAND_END_}, ed_out;
+	cr_assert(!frame_edit_get(str_n(p, frame_edit_put(p, &ed)), &ed_out), "command");
+	ed = (struct frame_edit){.path = STR("path"), .old = STR("o")};
+	size_t n = frame_edit_put(p, &ed);
+	p[12] = 6; /* over the end */
+	cr_assert(!frame_edit_get(str_n(p, n), &ed_out), "path over the end");
+	memset(p + 12, 0xff, 8); /* together past 32 bits */
+	cr_assert(!frame_edit_get(str_n(p, n), &ed_out), "lengths that wrap");
+	static const struct frame_edited wrong[] = {{.error = FRAME_EDIT_ERROR_END_}, {.flags = 4},
+	    {.first_line = 1u << 31}, {.new_lines = UINT32_MAX}};
+	struct frame_edited edited;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		cr_assert(!frame_edited_get(str_n(p, frame_edited_put(p, &wrong[i])), &edited),
+		    "edited %zu", i);
 	struct frame_file_end fe = {2}, fe_out;
 	cr_assert(!frame_file_end_get(str_n(p, frame_file_end_put(p, &fe)), &fe_out), "whole");
 }

@@ -43,6 +43,7 @@ struct code_op { /* one put or exec, in the order of the calls */
 	enum code_kind code_kind;
 	char *source;
 	size_t source_len;
+	struct code_edit *edit; /* CODE_EDITOR: instead of a source; its texts are behind it */
 	uint32_t timeout_ms;
 	const struct code_run_ops *ops;
 };

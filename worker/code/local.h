@@ -55,7 +55,8 @@ struct local_session {
 	size_t in_len;
 	/* of the running exec */
 	struct local_capture out, err;
-	bool is_flooded, is_skipping;
+	bool is_flooded, is_skipping, has_edited;
+	struct frame_edited edited;
 	struct frame_result result;
 	struct collect_check check;
 	struct code_omitted omitted[COLLECT_LISTED_MAX];

@@ -110,11 +110,43 @@ kind_of(enum code_kind kind)
 	return FRAME_KIND_EDITOR;
 }
 
+/* As the bytes of a source; freed by the caller. */
+static uint8_t *
+edit_source(const struct code_edit *e, size_t *ret_len)
+{
+	uint8_t *p = mem_alloc(FRAME_FIXED_MAX + e->path.len + e->old.len + e->text.len);
+	struct frame_edit f = {e->command == CODE_EDIT_VIEW     ? FRAME_EDIT_VIEW
+			       : e->command == CODE_EDIT_CREATE ? FRAME_EDIT_CREATE
+								: FRAME_EDIT_STR_REPLACE,
+	    e->first_line, e->last_line, e->path, e->old, e->text};
+	*ret_len = frame_edit_put(p, &f);
+	return p;
+}
+
+static void
+send_run(struct local_session *s, const struct code_op *op)
+{
+	const struct code_config *cfg = &s->port.backend->cfg;
+	uint8_t p[FRAME_FIXED_MAX], *edit = NULL;
+	struct str source = str_n(op->source, op->source_len);
+	if (op->edit != NULL) {
+		edit = edit_source(op->edit, &source.len);
+		source.ptr = (const char *)edit;
+	}
+	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, cfg->max_files,
+	    (uint32_t)source.len, cfg->max_bytes};
+	local_send(s, FRAME_RUN, p, frame_run_put(p, &r));
+	for (size_t at = 0; at < source.len; at += FRAME_MAX) {
+		size_t n = source.len - at < FRAME_MAX ? source.len - at : FRAME_MAX;
+		local_send(s, FRAME_RUN_DATA, source.ptr + at, n);
+	}
+	mem_free(edit);
+}
+
 void
 local_exec_start(struct local_session *s, struct code_op *op)
 {
 	const struct code_config *cfg = &s->port.backend->cfg;
-	uint8_t p[FRAME_FIXED_MAX];
 	struct local_capture *both[] = {&s->out, &s->err};
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		drain(s, both[i], false); /* late output of the call before is dropped */
@@ -122,17 +154,11 @@ local_exec_start(struct local_session *s, struct code_op *op)
 		both[i]->total = 0;
 		(void)event_add(both[i]->ev, NULL);
 	}
-	s->has_result = s->is_flooded = s->is_skipping = false;
+	s->has_result = s->is_flooded = s->is_skipping = s->has_edited = false;
 	s->omitted_count = 0;
 	buf_clear(&s->omitted_names);
 	collect_check_init(&s->check, cfg->max_files, cfg->max_bytes);
-	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, cfg->max_files,
-	    (uint32_t)op->source_len, cfg->max_bytes};
-	local_send(s, FRAME_RUN, p, frame_run_put(p, &r));
-	for (size_t at = 0; at < op->source_len; at += FRAME_MAX) {
-		size_t n = op->source_len - at < FRAME_MAX ? op->source_len - at : FRAME_MAX;
-		local_send(s, FRAME_RUN_DATA, op->source + at, n);
-	}
+	send_run(s, op);
 	local_session_late_in(s, op->timeout_ms + ANSWER_SLACK_MS);
 	local_session_flush(s);
 }
@@ -153,6 +179,41 @@ add_notes(struct local_session *s, const struct code_op *op)
 		buf_printf(b, "[the interpreter ended; its variables are lost, files are kept]\n");
 }
 
+static struct code_edit_result
+edit_result(struct local_session *s)
+{
+	static const enum code_edit_error errors[FRAME_EDIT_ERROR_END_] = {
+	    [FRAME_EDIT_OK] = CODE_EDIT_OK,
+	    [FRAME_EDIT_NOT_FOUND] = CODE_EDIT_NOT_FOUND,
+	    [FRAME_EDIT_INVALID] = CODE_EDIT_INVALID,
+	    [FRAME_EDIT_NO_MATCH] = CODE_EDIT_NO_MATCH,
+	    [FRAME_EDIT_MANY_MATCHES] = CODE_EDIT_MANY_MATCHES,
+	    [FRAME_EDIT_NOT_TEXT] = CODE_EDIT_NOT_TEXT,
+	    [FRAME_EDIT_TOO_LARGE] = CODE_EDIT_TOO_LARGE,
+	    [FRAME_EDIT_FAILED] = CODE_EDIT_FAILED,
+	};
+	const struct frame_edited *f = &s->edited;
+	if (!s->has_edited)
+		return (struct code_edit_result){0};
+	if (f->error == FRAME_EDIT_OK && s->out.total > s->out.kept.len) {
+		/* The numbers would not fit the part that was kept. */
+		buf_clear(&s->out.kept);
+		return (struct code_edit_result){.error = CODE_EDIT_TOO_LARGE};
+	}
+	return (struct code_edit_result){
+	    .error = errors[f->error],
+	    .is_update = (f->flags & FRAME_EDITED_UPDATE) != 0,
+	    .is_directory = (f->flags & FRAME_EDITED_DIRECTORY) != 0,
+	    .first_line = (int32_t)f->first_line,
+	    .line_count = (int32_t)f->line_count,
+	    .total_lines = (int32_t)f->total_lines,
+	    .old_start = (int32_t)f->old_start,
+	    .old_lines = (int32_t)f->old_lines,
+	    .new_start = (int32_t)f->new_start,
+	    .new_lines = (int32_t)f->new_lines,
+	};
+}
+
 /* Takes the op off before the callback, which may close the session. */
 static void
 finish(struct local_session *s, struct code_op *op, const struct err *failed, uint32_t omitted)
@@ -167,6 +228,7 @@ finish(struct local_session *s, struct code_op *op, const struct err *failed, ui
 		s->omitted[i].path.ptr = buf_str(&s->omitted_names).ptr + at;
 		at += s->omitted[i].path.len;
 	}
+	struct code_edit_result edit = edit_result(s);
 	struct code_result r = {
 	    .failed = failed,
 	    .timed_out = (s->result.flags & FRAME_RESULT_TIMED_OUT) != 0,
@@ -180,8 +242,9 @@ finish(struct local_session *s, struct code_op *op, const struct err *failed, ui
 	    .omitted_count = s->omitted_count,
 	    .omitted_total = omitted,
 	    .exec_ms = s->result.exec_ms,
+	    .edit = s->has_edited && failed == NULL ? &edit : NULL,
 	};
-	s->has_result = false;
+	s->has_result = s->has_edited = false;
 	local_session_late_in(s, 0);
 	code_op_done(&s->port);
 	ops->done(arg, &r);
@@ -265,6 +328,22 @@ take_file_frame(struct local_session *s, const struct code_op *op, uint8_t type,
 	}
 }
 
+/* Before the result, once, and of an edit only. */
+static bool
+take_edit(struct local_session *s, const struct code_op *op, uint8_t type, struct str payload)
+{
+	if (op->edit == NULL || s->has_edited || s->has_result)
+		return false;
+	if (type == FRAME_EDITED) {
+		s->has_edited = frame_edited_get(payload, &s->edited);
+		return s->has_edited;
+	}
+	if (payload.len == 0 || s->out.total + payload.len > FRAME_EDIT_MAX)
+		return false;
+	capture(s, &s->out, payload.ptr, payload.len);
+	return true;
+}
+
 void
 local_exec_frame(struct local_session *s, struct code_op *op, uint8_t type, struct str payload)
 {
@@ -272,6 +351,8 @@ local_exec_frame(struct local_session *s, struct code_op *op, uint8_t type, stru
 	bool ok;
 	if (type == FRAME_RESULT) {
 		ok = take_result(s, payload);
+	} else if (type == FRAME_EDIT_TEXT || type == FRAME_EDITED) {
+		ok = take_edit(s, op, type, payload);
 	} else if (!s->has_result) {
 		ok = false;
 	} else if (type == FRAME_END) {

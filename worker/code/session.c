@@ -1,6 +1,7 @@
 #include "worker/code/session.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -150,6 +151,7 @@ op_free(struct code_op *op)
 		evbuffer_free(op->pending);
 	mem_free(op->name);
 	mem_free(op->source);
+	mem_free(op->edit);
 	mem_free(op);
 }
 
@@ -265,14 +267,44 @@ add_op(struct code_session *s, enum code_op_kind kind, void *arg)
 
 /* --- running --------------------------------------------------------------------------------- */
 
-void
-code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
-    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg)
+static struct str
+append(char **at, struct str s)
+{
+	struct str copy = str_n(*at, s.len);
+	if (s.len > 0)
+		memcpy(*at, s.ptr, s.len);
+	*at += s.len;
+	return copy;
+}
+
+static struct code_edit *
+edit_copy(const struct code_edit *e)
+{
+	struct code_edit *c = mem_alloc(sizeof(*c) + e->path.len + e->old.len + e->text.len);
+	char *at = (char *)(c + 1);
+	*c = *e;
+	c->path = append(&at, e->path);
+	c->old = append(&at, e->old);
+	c->text = append(&at, e->text);
+	return c;
+}
+
+static struct code_op *
+add_exec(struct code_session *s, enum code_kind kind, uint32_t timeout_ms,
+    const struct code_run_ops *ops, void *arg)
 {
 	struct code_op *op = add_op(s, CODE_OP_EXEC, arg);
 	op->code_kind = kind;
 	op->timeout_ms = timeout_ms != 0 ? timeout_ms : s->backend->cfg.timeout_ms;
 	op->ops = ops;
+	return op;
+}
+
+void
+code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
+    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg)
+{
+	struct code_op *op = add_exec(s, kind, timeout_ms, ops, arg);
 	if (input.len > CODE_SOURCE_MAX) {
 		(void)err_set(
 		    &op->refused, ERR_TOOLARGE, "a program of %zu bytes is too long", input.len);
@@ -282,6 +314,19 @@ code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
 		op->source = mem_strndup(input.ptr, input.len);
 		op->source_len = input.len;
 	}
+}
+
+void
+code_session_edit(struct code_session *s, const struct code_edit *e, uint32_t timeout_ms,
+    const struct code_run_ops *ops, void *arg)
+{
+	struct code_op *op = add_exec(s, CODE_EDITOR, timeout_ms, ops, arg);
+	size_t path = e->path.len, texts = e->old.len + e->text.len;
+	if (path > CODE_EDIT_PATH_MAX || texts > CODE_EDIT_TEXT_MAX)
+		(void)err_set(
+		    &op->refused, ERR_TOOLARGE, "an edit of %zu bytes is too long", path + texts);
+	else
+		op->edit = edit_copy(e);
 }
 
 /* --- files in -------------------------------------------------------------------------------- */

@@ -37,7 +37,9 @@ struct code_edit {
 	int32_t first_line, last_line; /* view: from 1; last -1: to the end; 0, 0: all of it */
 };
 
-#define CODE_SOURCE_MAX (4u << 20) /* longest program of one call, bytes */
+#define CODE_SOURCE_MAX    (4u << 20) /* longest program of one call, bytes */
+#define CODE_EDIT_PATH_MAX 4096u
+#define CODE_EDIT_TEXT_MAX (CODE_SOURCE_MAX - 8192) /* old and text of one edit together */
 
 struct code_config {
 	uint32_t timeout_ms;   /* of a call, when code_session_exec() gets 0 */
