@@ -72,6 +72,11 @@ Test(code_result, the_editor_says_what_it_did)
 	    "{\"type\":\"text_editor_code_execution_str_replace_result\",\"old_start\":4,"
 	    "\"old_lines\":1,\"new_start\":4,\"new_lines\":2,"
 	    "\"lines\":[\"-a\",\"+b\",\"+\"]}}");
+	replace.edit.is_cut = true;
+	expect(replace,
+	    "{\"type\":\"text_editor_code_execution_tool_result\"" ID
+	    "{\"type\":\"text_editor_code_execution_str_replace_result\",\"old_start\":4,"
+	    "\"old_lines\":1,\"new_start\":4,\"new_lines\":2,\"lines\":null}}");
 }
 
 Test(code_result, every_kind_has_an_error_of_its_own)

@@ -53,7 +53,8 @@ static const struct translation_section sections[] = {
 	{C_HEAD Q ",", M_HEAD Q ",", R_HEAD Q ","}, {TAIL, TAIL, TAIL}, ROWS(reasoning_rows)},
     {"Tools",
 	"A declaration of code execution that the gateway runs itself is shown to the model as a "
-	"function `code_execution`, whatever the wires.",
+	"function `code_execution`, whatever the wires; from `code_execution_20250825` on "
+	"`bash_code_execution` stands beside it.",
 	{"{'model':'m','messages':[" Q "],'tools':[",
 	    "{'model':'m','max_tokens':99,'messages':[" Q "],'tools':[",
 	    "{'model':'m','input':'q','tools':["},

@@ -45,7 +45,8 @@ Test(turn_text, result_sections_and_error_marks)
 		"created: f\xef\xbf\xbd\nfiles: chart.png (file_id: file-1)"},
 	    {{.edit = &over, .path = STR("f")}, "written over: f"},
 	    {{.out = STR("-a\n+b\n"), .edit = &swap, .path = STR("f")},
-		"replaced, line 4 of f:\n-a\n+b\n"},
+		"replaced in f, from line 4:\n-a\n+b\n"},
+	    {{.out = STR(""), .edit = &swap, .path = STR("f")}, "nothing changed in f"},
 	    {{.failure = STR("f: there is no such file"), .edit = &all},
 		"[tool error] f: there is no such file"},
 	    {{.out = STR("x"), .files = files, .file_count = 1},
@@ -56,6 +57,30 @@ Test(turn_text, result_sections_and_error_marks)
 		result_text_write(&rows[i].r, &b);
 		cr_assert_eq(result_is_error(&rows[i].r), b.ptr[0] == '[' && b.ptr[1] == 't');
 		cr_assert_str_eq(b.ptr, rows[i].text, "row %zu", i);
+		buf_done(&b);
+	}
+}
+
+Test(turn_text, an_edit_that_was_refused_says_why)
+{
+	static const struct {
+		enum code_edit_error error;
+		const char *path, *text, *code;
+	} rows[] = {
+	    {CODE_EDIT_NOT_FOUND, "a", "a: there is no such file", "file_not_found"},
+	    {CODE_EDIT_INVALID, "/etc/x", "/etc/x: the path is outside", "invalid_tool_input"},
+	    {CODE_EDIT_NO_MATCH, "a\x1b[1m", "a: old_str does not occur", "invalid_tool_input"},
+	    {CODE_EDIT_MANY_MATCHES, "a", "a: old_str occurs more than once", "invalid_tool_input"},
+	    {CODE_EDIT_NOT_TEXT, "a", "a: it is not a text file", "invalid_tool_input"},
+	    {CODE_EDIT_TOO_LARGE, "a", "a: it is too large", "invalid_tool_input"},
+	    {CODE_EDIT_FAILED, "a", "a: it could not be", "unavailable"},
+	    {(enum code_edit_error)99, "a", "a: it could not be", "unavailable"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf b = BUF_INIT(4096);
+		struct str code = result_edit_refusal(rows[i].error, str_c(rows[i].path), &b);
+		cr_expect(str_starts(buf_str(&b), str_c(rows[i].text)), "%s", b.ptr);
+		cr_expect(str_eq(code, str_c(rows[i].code)), "%s", rows[i].code);
 		buf_done(&b);
 	}
 }

@@ -25,6 +25,7 @@ struct edit_record {
 	enum edit_answer answer;
 	bool is_update;                              /* create: it took the place of a file */
 	bool is_directory;                           /* view: a list, which has no line numbers */
+	bool is_cut;                                 /* replace: the diff is not whole */
 	int32_t first_line, line_count, total_lines; /* view */
 	int32_t old_start, old_lines, new_start, new_lines; /* replace, as a diff's hunk */
 };

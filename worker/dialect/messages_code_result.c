@@ -58,6 +58,10 @@ write_replacement(struct jw *w, const struct code_record *rec)
 	jw_ki64(w, "old_lines", e->old_lines);
 	jw_ki64(w, "new_start", e->new_start);
 	jw_ki64(w, "new_lines", e->new_lines);
+	if (e->is_cut) {
+		jw_knull(w, "lines");
+		return;
+	}
 	jw_key(w, "lines");
 	jw_array(w);
 	while (rest.len > 0) {

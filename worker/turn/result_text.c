@@ -109,9 +109,10 @@ write_edit(const struct result_text *r, struct buf *out)
 		add_plain(r->path, out);
 		break;
 	case EDIT_ANSWER_REPLACE:
-		buf_printf(out, "replaced, line %d of ", e->new_start);
+		buf_add(out, r->out.len > 0 ? STR("replaced in ") : STR("nothing changed in "));
 		add_plain(r->path, out);
-		buf_add(out, STR(":\n"));
+		if (r->out.len > 0)
+			buf_printf(out, ", from line %d:\n", e->new_start);
 		buf_add(out, r->out);
 		break;
 	}
@@ -174,7 +175,7 @@ result_edit_refusal(enum code_edit_error e, struct str path, struct buf *out)
 					"around it",
 		STR_INIT("invalid_tool_input")},
 	    [CODE_EDIT_NOT_TEXT] = {"it is not a text file", STR_INIT("invalid_tool_input")},
-	    [CODE_EDIT_TOO_LARGE] = {"it is too large for the editor",
+	    [CODE_EDIT_TOO_LARGE] = {"it is too large for the editor; a view_range may show a part",
 		STR_INIT("invalid_tool_input")},
 	    [CODE_EDIT_FAILED] = {"it could not be read or written", STR_INIT("unavailable")},
 	};

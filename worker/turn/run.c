@@ -152,9 +152,16 @@ clean(struct turn *t, struct str bytes, uint64_t total)
 static void
 session_failed(struct turn *t, const struct err *err)
 {
-	log_warn("code session broke", LOG_C("request_id", t->req->id), LOG_ERR(err));
+	bool is_broken = code_session_is_broken(t->session);
 	outputs_cancel(&t->outputs);
-	if (code_session_is_broken(t->session))
+	if (!is_broken && err->code == ERR_TOOLARGE) {
+		call_failed(
+		    t, STR("the input is too large; nothing was run"), STR("invalid_tool_input"));
+		run_next(t);
+		return;
+	}
+	log_warn("code session broke", LOG_C("request_id", t->req->id), LOG_ERR(err));
+	if (is_broken)
 		code_session_close(&t->session);
 	call_failed(t,
 	    STR("the code sandbox failed; variables and files of earlier calls are lost"),
@@ -162,13 +169,15 @@ session_failed(struct turn *t, const struct err *err)
 	run_next(t);
 }
 
-/* True: it was refused, or did not come to an end. */
+/* True: it was refused, did not come to an end, or shows more than a model is told. */
 static bool
 edit_failed(struct turn *t, const struct code_result *result)
 {
 	struct buf why = BUF_INIT(4096);
 	struct str code;
-	if (result->edit != NULL && result->edit->error == CODE_EDIT_OK)
+	bool is_view = t->input.edit.command == CODE_EDIT_VIEW;
+	bool is_long = is_view && result->out.len > RESULT_STREAM_MAX_BYTES;
+	if (result->edit != NULL && result->edit->error == CODE_EDIT_OK && !is_long)
 		return false;
 	outputs_cancel(&t->outputs);
 	if (result->edit == NULL) {
@@ -176,7 +185,8 @@ edit_failed(struct turn *t, const struct code_result *result)
 		buf_add(&why, result->timed_out ? STR("the editor took longer than it may")
 						: STR("the editor did not answer"));
 	} else {
-		code = result_edit_refusal(result->edit->error, t->input.edit.path, &why);
+		code = result_edit_refusal(
+		    is_long ? CODE_EDIT_TOO_LARGE : result->edit->error, t->input.edit.path, &why);
 	}
 	call_failed(t, arena_str(t->req->arena, buf_str(&why)), code);
 	buf_done(&why);
@@ -185,7 +195,7 @@ edit_failed(struct turn *t, const struct code_result *result)
 }
 
 static struct edit_record
-edit_record_of(const struct code_edit *e, const struct code_edit_result *r)
+edit_record_of(const struct code_edit *e, const struct code_edit_result *r, bool is_cut)
 {
 	static const enum edit_answer answers[] = {
 	    [CODE_EDIT_VIEW] = EDIT_ANSWER_VIEW,
@@ -196,6 +206,7 @@ edit_record_of(const struct code_edit *e, const struct code_edit_result *r)
 	    .answer = answers[e->command],
 	    .is_update = r->is_update,
 	    .is_directory = r->is_directory,
+	    .is_cut = is_cut,
 	    .first_line = r->first_line,
 	    .line_count = r->line_count,
 	    .total_lines = r->total_lines,
@@ -218,7 +229,8 @@ on_run_done(void *arg, const struct code_result *result)
 	if (is_edit && edit_failed(t, result))
 		return;
 	if (is_edit)
-		t->run_edit = edit_record_of(&t->input.edit, result->edit);
+		t->run_edit = edit_record_of(
+		    &t->input.edit, result->edit, result->out_total > RESULT_STREAM_MAX_BYTES);
 	t->run_out = clean(t, result->out, result->out_total);
 	t->run_err = clean(t, result->err, result->err_total);
 	t->run_code = is_edit ? 0 : result->return_code;
