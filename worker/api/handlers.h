@@ -32,6 +32,7 @@ void policy_put(struct request *req);
 void policy_delete(struct request *req);
 void tool_settings_show(struct request *req);
 void tool_settings_change(struct request *req);
+void tool_settings_test(struct request *req);
 
 void files_upload(struct request *req);
 void files_show_all(struct request *req);

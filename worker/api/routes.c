@@ -66,6 +66,7 @@ const struct route route_public[] = {
     R(DELETE, "/workspaces/{id}/code-execution-policy", ACCESS_MASTER, 0, policy_delete),
     R(GET, "/tool-settings", ACCESS_MASTER, 0, tool_settings_show),
     R(PATCH, "/tool-settings", ACCESS_MASTER, 0, tool_settings_change),
+    R(POST, "/tool-settings/{id}/test", ACCESS_MASTER, 0, tool_settings_test),
     {HTTP_GET, NULL, ACCESS_OPEN, 0, NULL, NULL},
 };
 
