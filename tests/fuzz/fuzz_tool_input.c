@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 check_edit(const struct code_edit *e)
 {
-	CHECK(e->path.len > 0 && e->path.len <= TOOL_PATH_MAX_BYTES);
+	CHECK(e->path.len > 0 && e->path.len <= CODE_EDIT_PATH_MAX);
 	CHECK(str_chr(e->path, '\0') == SIZE_MAX);
 	CHECK(e->first_line >= 0 && e->last_line >= -1);
 	CHECK(e->last_line <= 0 || e->first_line <= e->last_line);

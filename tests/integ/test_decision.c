@@ -17,7 +17,7 @@ TestSuite(decision, .timeout = 180);
 #define HINTED         "{\"type\":\"otari_code_execution\",\"purpose_hint\":\"sums of the month\"}"
 #define MESSAGES       "/v1/messages"
 #define ANSWERS        "/v1/responses"
-#define KINDS_OF_DATED 2 /* what the model is shown for DATED: Python and bash */
+#define KINDS_OF_DATED 3 /* what the model is shown for DATED */
 #define CHAT           "/v1/chat/completions"
 
 enum outcome {

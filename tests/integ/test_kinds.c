@@ -130,6 +130,96 @@ Test(kinds, bash_is_answered_in_its_own_blocks)
 	server_stop(&s);
 }
 
+#define EDITOR "text_editor_code_execution"
+
+Test(kinds, the_editor_answers_each_command)
+{
+	struct server *s = start_with_sandbox();
+	json_t *root = run(s, "fake:kinds",
+	    "run: edit: {\"command\":\"create\",\"path\":\"src/a.py\",\"file_text\":\"x = "
+	    "1\\nprint(x)\\n\"}"
+	    "\n---\nedit: {\"command\": \"view\", \"path\": \"src/a.py\", \"view_range\": [2, 2]}"
+	    "\n---\nedit: "
+	    "{\"command\":\"str_replace\",\"path\":\"src/"
+	    "a.py\",\"old_str\":\"1\",\"new_str\":\"2\"}"
+	    "\n---\nbash: python3 src/a.py"
+	    "\n---\nedit: {\"command\":\"create\",\"path\":\"src/a.py\",\"file_text\":\"\"}",
+	    "[" DATED "]");
+
+	for (int i = 0; i < 10; i += 2)
+		if (i != 6)
+			expect_pair(root, i, EDITOR, EDITOR "_tool_result");
+	cr_expect_str_eq(at(root, "content.0.input.command"), "create");
+	cr_expect_str_eq(at(root, "content.0.input.file_text"), "x = 1\nprint(x)\n");
+	cr_expect_str_eq(at(root, "content.1.content.type"), EDITOR "_create_result");
+	cr_expect(json_is_false(at_json(root, "content.1.content.is_file_update")));
+	cr_expect_eq(at_int(root, "content.2.input.view_range.1"), 2);
+	cr_expect_str_eq(at(root, "content.3.content.type"), EDITOR "_view_result");
+	cr_expect_str_eq(at(root, "content.3.content.file_type"), "text");
+	cr_expect_str_eq(at(root, "content.3.content.content"), "print(x)\n");
+	cr_expect_eq(at_int(root, "content.3.content.start_line"), 2);
+	cr_expect_eq(at_int(root, "content.3.content.num_lines"), 1);
+	cr_expect_eq(at_int(root, "content.3.content.total_lines"), 2);
+	cr_expect_str_eq(at(root, "content.5.content.type"), EDITOR "_str_replace_result");
+	cr_expect_str_eq(at(root, "content.5.content.lines.0"), "-x = 1");
+	cr_expect_str_eq(at(root, "content.5.content.lines.1"), "+x = 2");
+	cr_expect_str_eq(at(root, "content.5.content.lines.2"), " print(x)");
+	cr_expect_eq(at_int(root, "content.5.content.new_start"), 1);
+	cr_expect_str_eq(at(root, "content.7.content.stdout"), "2\n", "bash sees what was edited");
+	cr_expect(json_is_true(at_json(root, "content.9.content.is_file_update")));
+
+	/* What the model reads: the text, the diff, and the ids of the files. */
+	const char *text = at(root, "content.10.text");
+	cr_expect(
+	    strstr(text, "created: src/a.py\nfiles: src/a.py (file_id: file-") != NULL, "%s", text);
+	cr_expect(strstr(text, "[lines 2 to 2 of 2]\nprint(x)\n") != NULL, "%s", text);
+	cr_expect(strstr(text, "replaced in src/a.py, from line 1:\n-x = 1\n+x = 2\n") != NULL,
+	    "%s", text);
+	json_decref(root);
+	server_stop(&s);
+}
+
+Test(kinds, what_the_editor_cannot_do_is_an_error_of_its_own)
+{
+	static const struct {
+		const char *arguments, *code, *says;
+	} rows[] = {
+	    {"{\"command\":\"view\",\"path\":\"none\"}", "file_not_found", "no such file"},
+	    {"{\"command\":\"view\",\"path\":\"/etc/passwd\"}", "invalid_tool_input", "outside"},
+	    {"{\"command\":\"str_replace\",\"path\":\"a\",\"old_str\":\"z\",\"new_str\":\"\"}",
+		"invalid_tool_input", "does not occur"},
+	    {"{\"command\":\"str_replace\",\"path\":\"a\",\"old_str\":\"b\",\"new_str\":\"\"}",
+		"invalid_tool_input", "more than once"},
+	    {"{\"command\":\"insert\",\"path\":\"a\"}", "invalid_tool_input",
+		"must be \"view\", \"create\" or \"str_replace\"; nothing was run"},
+	    {"{\"command\":\"create\",\"path\":\"a\",\"file_text\":\"half of", "invalid_tool_input",
+		"not a JSON object"},
+	};
+	struct server *s = start_with_sandbox();
+	struct buf prompt = BUF_INIT(4096);
+
+	buf_add(&prompt, STR("run: bash: echo b b > a"));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		buf_printf(&prompt, "\n---\nedit: %s", rows[i].arguments);
+	buf_add(&prompt, STR("\n---\nbash: cat a"));
+	json_t *root = run(s, "fake:kinds", prompt.ptr, "[" DATED "]");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char path[64];
+		int n = 2 * (int)i + 2;
+		expect_pair(root, n, EDITOR, EDITOR "_tool_result");
+		(void)snprintf(path, sizeof(path), "content.%d.content.type", n + 1);
+		cr_expect_str_eq(at(root, path), EDITOR "_tool_result_error");
+		(void)snprintf(path, sizeof(path), "content.%d.content.error_code", n + 1);
+		cr_expect_str_eq(at(root, path), rows[i].code, "%s", rows[i].arguments);
+		(void)snprintf(path, sizeof(path), "content.%d.content.error_message", n + 1);
+		cr_expect(strstr(at(root, path), rows[i].says) != NULL, "%s", at(root, path));
+	}
+	cr_expect_str_eq(at(root, "content.15.content.stdout"), "b b\n", "nothing was changed");
+	json_decref(root);
+	buf_done(&prompt);
+	server_stop(&s);
+}
+
 Test(kinds, a_stream_holds_the_same_blocks)
 {
 	struct server *s = start_with_sandbox();
@@ -189,9 +279,8 @@ Test(kinds, a_clients_tool_of_that_name_stays_its_own)
 	expect_pair(root, 0, "bash_code_execution", "bash_code_execution_tool_result");
 	cr_expect_str_eq(at(root, "content.1.content.stdout"), "ours\n");
 	json_decref(root);
-	cr_expect(strstr(shown_tools(s).s,
-		      "bash_code_execution code_execution bash_code_execution_2") != NULL,
-	    "%s", shown_tools(s).s);
+	cr_expect_str_eq(shown_tools(s).s, "bash_code_execution code_execution "
+					   "bash_code_execution_2 text_editor_code_execution");
 	root = run(s, "fake:client", "run: bash: echo ours", tools);
 	cr_expect_str_eq(at(root, "content.0.type"), "tool_use");
 	cr_expect_str_eq(at(root, "content.0.name"), "bash_code_execution");

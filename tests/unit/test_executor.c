@@ -4,7 +4,7 @@
 
 TestSuite(executor, .timeout = 10);
 
-#define KINDS (TOOL_MASK_PYTHON | TOOL_MASK_BASH) /* of a dated declaration */
+#define KINDS TOOL_MASK_ALL /* of a dated declaration */
 
 Test(executor, families_are_told_by_type_alone)
 {

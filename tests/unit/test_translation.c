@@ -54,7 +54,7 @@ static const struct translation_section sections[] = {
     {"Tools",
 	"A declaration of code execution that the gateway runs itself is shown to the model as a "
 	"function `code_execution`, whatever the wires; from `code_execution_20250825` on "
-	"`bash_code_execution` stands beside it.",
+	"`bash_code_execution` and `text_editor_code_execution` stand beside it.",
 	{"{'model':'m','messages':[" Q "],'tools':[",
 	    "{'model':'m','max_tokens':99,'messages':[" Q "],'tools':[",
 	    "{'model':'m','input':'q','tools':["},

@@ -3,9 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define FIRST_WITH_KINDS                                                                           \
-	20250825u /* the first date whose declaration means bash and the editor                    \
-		   */
+/* The first date whose declaration means bash and the editor. */
+#define FIRST_WITH_KINDS 20250825u
 
 enum code_family
 executor_family(struct str type)
@@ -38,7 +37,7 @@ executor_offers(struct str type)
 	static const struct str prefix = STR_INIT("code_execution_");
 	bool is_later =
 	    str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= FIRST_WITH_KINDS;
-	return is_later ? TOOL_MASK_PYTHON | TOOL_MASK_BASH : TOOL_MASK_PYTHON;
+	return is_later ? TOOL_MASK_ALL : TOOL_MASK_PYTHON;
 }
 
 bool

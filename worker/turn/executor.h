@@ -75,8 +75,8 @@ enum code_family {
 
 /* By tools[].type alone. */
 enum code_family executor_family(struct str type);
-/* What a declaration offers, enum tool_mask: Python and bash from code_execution_20250825 on,
- * Python otherwise, also for a suffix that is no date. */
+/* What a declaration offers, enum tool_mask: all kinds from code_execution_20250825 on, Python
+ * otherwise, also for a suffix that is no date. */
 uint32_t executor_offers(struct str type);
 /* Does this provider run this declaration itself in this wire? The whole table:
  * (code_execution_<date>, anthropic, messages) and (code_interpreter, openai, responses). */

@@ -252,6 +252,10 @@ execute(struct turn *t)
 	};
 	t->outputs = outputs_new(t->req, t->session, &owner);
 	uint32_t timeout_ms = t->plan.limits.exec_timeout_ms;
+	if (t->input.tool == CODE_TOOL_EDITOR) {
+		code_session_edit(t->session, &t->input.edit, timeout_ms, &run_ops, t);
+		return;
+	}
 	enum code_kind kind = t->input.tool == CODE_TOOL_BASH ? CODE_BASH : CODE_PYTHON;
 	code_session_exec(t->session, kind, t->input.code, timeout_ms, &run_ops, t);
 }

@@ -66,7 +66,7 @@ read_edit(struct arena *a, struct jval o, struct code_edit *e)
 	if (wrong.len > 0)
 		return wrong;
 	if (!read_text(a, o, "path", false, &e->path) || e->path.len == 0 ||
-	    e->path.len > TOOL_PATH_MAX_BYTES)
+	    e->path.len > CODE_EDIT_PATH_MAX)
 		return STR("path must be a string: a path in the working directory");
 	return STR("");
 }

@@ -10,8 +10,6 @@
 #include "worker/code/session.h"
 #include "worker/dialect/code_record.h"
 
-#define TOOL_PATH_MAX_BYTES 1024u
-
 struct tool_input {
 	enum code_tool tool;
 	struct str raw;        /* the object as the model wrote it, "{}" when it is none */
