@@ -3,9 +3,24 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { CSV, assertPicture, skipWithoutSandbox, startServer } from './server.mjs';
+import { assertTypes } from './types.mjs';
 
 const CODE = { type: 'code_execution_20250825', name: 'code_execution' };
 const BETAS = ['code-execution-2025-08-25', 'files-api-2025-04-14'];
+
+const STEPS = [
+  'bash: echo hi; echo made > out.txt',
+  'edit: {"command":"create","path":"f","file_text":"a\\nb\\n"}',
+  'edit: {"command":"view","path":"f"}',
+  'edit: {"command":"str_replace","path":"f","old_str":"b","new_str":"c"}',
+  'edit: {"command":"view","path":"nothing"}',
+  'edit: {"command":"undo_edit","path":"f"}',
+  "print(open('f').read()[2])",
+];
+
+// Ids are new for every answer; everything else must be the same.
+const withoutIds = (content) =>
+  JSON.parse(JSON.stringify(content).replace(/(otari_srvtoolu_|file-)[0-9a-f]{32}/g, '$1'));
 
 export function anthropicTests(label, { Anthropic, toFile }) {
   let server, client;
@@ -150,6 +165,46 @@ export function anthropicTests(label, { Anthropic, toFile }) {
       const result = message.content.find((block) => block.type === 'code_execution_tool_result');
       assert.equal(result.content.stdout, '408\n');
     }
+  });
+
+  test(named('bash and the text editor, whole and streamed, in their own blocks'), async (t) => {
+    if (skipWithoutSandbox(t, server)) return;
+    const shown = [];
+    for (const model of ['fake:kinds', 'fake:steps', 'claude:steps']) {
+      const body = ask(`run: ${STEPS.join('\n---\n')}`, { model, tools: [CODE], betas: BETAS });
+      const headers = { 'otari-code-execution': 'otari' };
+      const whole = await client.beta.messages.create(body, { headers });
+      const streamed = await client.beta.messages.stream(body, { headers }).finalMessage();
+      assert.deepEqual(withoutIds(streamed.content), withoutIds(whole.content), model);
+      for (const { content } of [whole, streamed]) {
+        const pairs = content.filter((block) => block.type !== 'text');
+        assert.deepEqual(pairs.map((block) => block.type).slice(0, 4), [
+          'server_tool_use', 'bash_code_execution_tool_result',
+          'server_tool_use', 'text_editor_code_execution_tool_result',
+        ]);
+        for (let i = 0; i < pairs.length; i += 2) {
+          assert.equal(pairs[i + 1].tool_use_id, pairs[i].id);
+          assert.equal(pairs[i + 1].type, `${pairs[i].name}_tool_result`);
+        }
+        const results = pairs.filter((block) => block.tool_use_id).map((block) => block.content);
+        assert.equal(results[0].stdout, 'hi\n');
+        assert.equal(results[0].content[0].type, 'bash_code_execution_output');
+        assert.equal(results[1].is_file_update, false);
+        assert.equal(results[2].content, 'a\nb\n');
+        assert.deepEqual(results[3].lines, [' a', '-b', '+c']);
+        assert.equal(results[4].error_code, 'file_not_found');
+        assert.equal(results[5].error_code, 'invalid_tool_input');
+        assert.equal(results[6].stdout, 'c\n');
+        assert.equal(results.length, STEPS.length);
+      }
+      const again = await client.beta.messages.create({
+        ...ask('', { model: 'claude:text', tools: [CODE], betas: BETAS }),
+        messages: [...body.messages, { role: 'assistant', content: streamed.content }, { role: 'user', content: 'Thank you.' }],
+      });
+      assert.match(again.content.at(-1).text, /Thank you/);
+      shown.push(...[...whole.content, ...streamed.content].filter((block) => block.type !== 'text'));
+    }
+    assertTypes(label, shown);
   });
 
   test(named('files are listed page by page and deleted'), async () => {
