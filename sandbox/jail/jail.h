@@ -32,11 +32,18 @@ struct jail_filter {
 	uint16_t count;
 };
 
+/* Walls that the probes leave out, to see that the others hold by themselves. Given by the
+ * program's own code to spawner_main_without(), which no daemon calls; no message, key or variable
+ * sets it. */
+#define JAIL_WITHOUT_LANDLOCK 1u
+#define JAIL_WITHOUT_SECCOMP  2u
+
 struct jail {
 	const struct sandbox_settings *settings;
 	struct jail_filter filter;
-	bool has_range; /* a uid per session; else all share the spawner's one */
-	int init_fd;    /* /init of the new root */
+	unsigned without; /* JAIL_WITHOUT_*; 0 but in the probes */
+	bool has_range;   /* a uid per session; else all share the spawner's one */
+	int init_fd;      /* /init of the new root */
 };
 
 /* uid (inside the spawner's user namespace) of session slot n. */

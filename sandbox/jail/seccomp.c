@@ -3,16 +3,20 @@
  * An allow-list: what is not named is answered ENOSYS, so that the C library falls back and a call
  * of a newer kernel is closed by itself; what is known to be dangerous is EPERM. No ordinary
  * program dies by SIGSYS; only a foreign architecture's calls kill.
- * memfd_create is closed because no quota bounds what such files hold.
+ * memfd_create is closed because no quota bounds what such files hold; inotify (and the same of
+ * fcntl) because it would tell which of the host's programs are used; syncfs because it flushes the
+ * host's disk; huge pages because they come out of the host's store.
  * Comparisons are masked to 32 bits where the kernel takes an int.
  */
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
@@ -32,17 +36,16 @@ static const char *const allowed[] = {
     /* files */
     "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
     "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
-    "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync", "flock", "fstat",
-    "fstatfs", "fsync", "ftruncate", "futimesat", "getcwd", "getdents", "getdents64", "lchown",
-    "link", "linkat", "lseek", "lstat", "mkdir", "mkdirat", "newfstatat", "open", "openat",
-    "openat2", "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read",
-    "readahead", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir",
-    "sendfile", "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "syncfs",
-    "truncate", "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
+    "fchmodat", "fchmodat2", "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs",
+    "fsync", "ftruncate", "futimesat", "getcwd", "getdents", "getdents64", "lchown", "link",
+    "linkat", "lseek", "lstat", "mkdir", "mkdirat", "newfstatat", "open", "openat", "openat2",
+    "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead",
+    "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir", "sendfile",
+    "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "truncate", "umask",
+    "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
     /* memory */
-    "brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mmap", "mprotect",
-    "mremap", "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free",
-    "pkey_mprotect",
+    "brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mprotect", "mremap",
+    "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
     /* processes and threads */
     "arch_prctl", "capget", "execve", "execveat", "exit", "exit_group", "fork", "futex",
     "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "get_robust_list", "getcpu",
@@ -57,13 +60,12 @@ static const char *const allowed[] = {
     /* signals, time, waiting */
     "alarm", "clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create", "epoll_create1",
     "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "getitimer",
-    "gettimeofday", "inotify_add_watch", "inotify_init", "inotify_init1", "inotify_rm_watch",
-    "nanosleep", "pause", "pipe", "pipe2", "poll", "ppoll", "pselect6", "restart_syscall",
-    "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn",
-    "rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo", "select", "setitimer", "sigaltstack",
-    "signalfd", "signalfd4", "time", "timer_create", "timer_delete", "timer_getoverrun",
-    "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime", "timerfd_settime",
-    "times",
+    "gettimeofday", "nanosleep", "pause", "pipe", "pipe2", "poll", "ppoll", "pselect6",
+    "restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo",
+    "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo", "select", "setitimer",
+    "sigaltstack", "signalfd", "signalfd4", "time", "timer_create", "timer_delete",
+    "timer_getoverrun", "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime",
+    "timerfd_settime", "times",
     /* connected pairs (socketpair below is the only way to get one) */
     "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmmsg", "recvmsg", "sendmmsg",
     "sendmsg", "sendto", "setsockopt", "shutdown",
@@ -82,8 +84,8 @@ static const struct {
 		"name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open",
 		"personality", "pidfd_getfd", "pivot_root", "process_madvise", "process_vm_readv",
 		"process_vm_writev", "ptrace", "quotactl", "reboot", "request_key", "setdomainname",
-		"sethostname", "setns", "settimeofday", "swapoff", "swapon", "sync", "syslog",
-		"umount2", "unshare", "userfaultfd", "vhangup"}},
+		"sethostname", "setns", "settimeofday", "swapoff", "swapon", "sync", "syncfs",
+		"syslog", "umount2", "unshare", "userfaultfd", "vhangup"}},
     {EAFNOSUPPORT, {"socket"}},
     {ENOTSUP,
 	{"fgetxattr", "flistxattr", "fremovexattr", "fsetxattr", "getxattr", "lgetxattr",
@@ -96,6 +98,24 @@ static const struct {
 	uint64_t mask, value;
 } by_argument[] = {
     {"socketpair", 0, LOW32, AF_UNIX},
+    {"mmap", 3, MAP_HUGETLB, 0},
+    {"fcntl", 1, LOW32, F_DUPFD},
+    {"fcntl", 1, LOW32, F_DUPFD_CLOEXEC},
+    {"fcntl", 1, LOW32, F_GETFD},
+    {"fcntl", 1, LOW32, F_SETFD},
+    {"fcntl", 1, LOW32, F_GETFL},
+    {"fcntl", 1, LOW32, F_SETFL},
+    {"fcntl", 1, LOW32, F_GETLK},
+    {"fcntl", 1, LOW32, F_SETLK},
+    {"fcntl", 1, LOW32, F_SETLKW},
+    {"fcntl", 1, LOW32, F_OFD_GETLK},
+    {"fcntl", 1, LOW32, F_OFD_SETLK},
+    {"fcntl", 1, LOW32, F_OFD_SETLKW},
+    {"fcntl", 1, LOW32, F_GETOWN},
+    {"fcntl", 1, LOW32, F_SETPIPE_SZ},
+    {"fcntl", 1, LOW32, F_GETPIPE_SZ},
+    {"fcntl", 1, LOW32, F_ADD_SEALS},
+    {"fcntl", 1, LOW32, F_GET_SEALS},
     {"ioctl", 1, LOW32, TCGETS},
     {"ioctl", 1, LOW32, TIOCGWINSZ},
     {"ioctl", 1, LOW32, FIONREAD},

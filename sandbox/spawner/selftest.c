@@ -62,10 +62,14 @@ selftest_start(struct broker *b)
 		report_set(b, SB_UID_RANGE, SB_DEGRADED, 0, "one user id for all sessions");
 	report_set(b, SB_MEMORY_CGROUP, SB_DEGRADED, 0,
 	    "no cgroup: limits per process, and a watch over each session");
-	if (jail_has_landlock())
+	if ((b->jail.without & JAIL_WITHOUT_LANDLOCK) != 0)
+		report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "left out by a test");
+	else if (jail_has_landlock())
 		report_set(b, SB_LANDLOCK, SB_ACTIVE, 0, "a second wall over paths");
 	else
 		report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "not in this kernel");
+	if ((b->jail.without & JAIL_WITHOUT_SECCOMP) != 0)
+		report_set(b, SB_SECCOMP, SB_DEGRADED, 0, "left out by a test");
 	b->test = lend_new_session(b, false);
 	if (b->test == NULL) {
 		struct jail_fail f = {SB_PID_NS, errno, "clone of a session"};
@@ -85,6 +89,12 @@ selftest_ready(struct broker *b, int sys_errno_of_interpreter)
 	session_ask_selftest(b->test);
 }
 
+bool
+selftest_is_left_out(const struct broker *b, uint32_t layer)
+{
+	return layer == SB_SECCOMP && (b->jail.without & JAIL_WITHOUT_SECCOMP) != 0;
+}
+
 void
 selftest_frame(struct broker *b, uint8_t type, struct str payload)
 {
@@ -98,7 +108,7 @@ selftest_frame(struct broker *b, uint8_t type, struct str payload)
 		selftest_failed(b, &f);
 		return;
 	}
-	if (c.held == 1)
+	if (c.held == 1 || selftest_is_left_out(b, c.layer))
 		return;
 	if (c.layer == SB_UID_RANGE && !b->jail.has_range) {
 		/* Only root may give groups up before a user namespace forbids it. */

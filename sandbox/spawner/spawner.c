@@ -115,6 +115,12 @@ wait_inner(pid_t pid)
 int
 spawner_main(int argc, char **argv)
 {
+	return spawner_main_without(0, argc, argv);
+}
+
+int
+spawner_main_without(unsigned walls, int argc, char **argv)
+{
 	static struct broker broker; /* large report; zero is its start state */
 	struct broker *b = &broker;
 	struct jail_fail f;
@@ -130,6 +136,7 @@ spawner_main(int argc, char **argv)
 	b->jail.settings = &b->settings;
 	b->argc = argc;
 	b->argv = argv;
+	b->jail.without = walls;
 	if (!jail_enter_userns(b->settings.uid_base, &b->jail.has_range, &f) || !jail_unshare(&f))
 		return refuse(b, &f);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user cleared it */

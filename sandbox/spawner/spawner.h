@@ -10,5 +10,7 @@
 /* The arguments are only for the processes' titles. */
 int spawner_main(
     int argc, char **argv); /* exit code: 0 told to stop, 1 failed, 2 do not start again */
+/* The same without some walls (JAIL_WITHOUT_*): for the probes alone. */
+int spawner_main_without(unsigned walls, int argc, char **argv);
 
 #endif

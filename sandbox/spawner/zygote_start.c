@@ -73,7 +73,8 @@ text_pipe(struct str text, int *ret)
 static bool
 send_setup(const struct broker *b, int fd)
 {
-	struct zygote_setup head = {.settings = b->settings, .insns = b->jail.filter.count};
+	struct zygote_setup head = {
+	    .settings = b->settings, .insns = b->jail.filter.count, .without = b->jail.without};
 	size_t n = head.insns * sizeof(struct sock_filter);
 	struct iovec iov[2] = {{&head, sizeof(head)}, {b->jail.filter.insns, n}};
 	return writev(fd, iov, 2) == (ssize_t)(sizeof(head) + n);

@@ -106,6 +106,7 @@ zygote_setup(void)
 	jail.settings = &setup.head.settings;
 	jail.filter.insns = setup.insns;
 	jail.filter.count = (uint16_t)setup.head.insns;
+	jail.without = setup.head.without;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !keep_few_capabilities() ||
 	    prctl(PR_SET_DUMPABLE, 0) != 0)
 		return errno;

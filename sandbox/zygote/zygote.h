@@ -25,8 +25,8 @@ enum { ZYGOTE_AT_CTL = 3, ZYGOTE_AT_PROGRAM, ZYGOTE_AT_DRIVER, ZYGOTE_AT_SINK, Z
 
 struct zygote_setup {
 	struct sandbox_settings settings;
-	uint32_t insns; /* struct sock_filter that follow */
-	uint32_t reserved;
+	uint32_t insns;   /* struct sock_filter that follow */
+	uint32_t without; /* JAIL_WITHOUT_* */
 };
 
 enum zygote_op {

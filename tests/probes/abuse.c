@@ -165,6 +165,20 @@ output(struct probe_host *h, struct code_session *s)
 	EXPECT(r.died && strstr(r.err, "too much output") != NULL, "%d %s", r.died, r.err);
 	EXPECT(r.exec_ms < 50000, "%u", r.exec_ms);
 	alive(h, s);
+	run(h, s, "and one that the kernel copies",
+	    "import os\nf = os.open('/dev/zero', 0)\ng = open('/tmp/f', 'wb+'); g.truncate(1 << "
+	    "26)\n"
+	    "while True: os.sendfile(1, g.fileno(), 0, 1 << 26)",
+	    60000);
+	EXPECT(r.died && strstr(r.err, "too much output") != NULL, "%d %s", r.died, r.err);
+	run(h, s, "output pipes that nobody may open work again",
+	    "import os\nos.unlink('/tmp/f')\nfor n in (1, 2):\n"
+	    "    try: os.fchmod(n, 0)\n    except OSError: pass\n"
+	    "    os.set_blocking(n, False)\nprint('x')",
+	    5000);
+	run(h, s, "in the next call", "import os\nos.set_blocking(1, True)\nprint('y' * 100000)",
+	    5000);
+	EXPECT(r.out_total == 100001, "%llu %s", (unsigned long long)r.out_total, r.err);
 	run(h, s, "bytes that are no text come through",
 	    "import os\nos.write(1, bytes(range(256)))\nos.write(2, b'\\xff\\xfe')\nNone", 5000);
 	EXPECT(r.out_len == 256 && r.out_total == 256 && r.err_total == 2, "%zu", r.out_len);

@@ -61,6 +61,17 @@ seeds(struct probe_host *h, struct code_session *s)
 	probe_exec(
 	    h, s, "print(os.listdir('/tmp'), open('ln').read(), os.path.islink('ln'))", 0, &r);
 	EXPECT(strcmp(r.out, "[] xyz False\n") == 0, "%s %s", r.out, r.err);
+	probe_name("a seed waits for no reader, and no folder is in its way for long");
+	probe_exec(
+	    h, s, "os.mkfifo('fifo')\nos.mkdir('folder')\nopen('folder/x', 'w').close()", 0, &r);
+	e = probe_put(h, s, "fifo", "abc", 3);
+	EXPECT(e.code == ERR_OK, "%d %s", (int)e.code, e.msg);
+	e = probe_put(h, s, "folder", "abc", 3);
+	EXPECT(e.code != ERR_OK, "a file in place of a folder");
+	e = probe_put(h, s, "fifo/x", "abc", 3);
+	EXPECT(e.code != ERR_OK, "a file below a file");
+	probe_exec(h, s, "print(open('fifo').read(), os.listdir('folder'))", 5000, &r);
+	EXPECT(strcmp(r.out, "abc ['x']\n") == 0, "%s %s", r.out, r.err);
 	probe_name("a seed larger than the workspace is told");
 	size_t n = 140u << 20;
 	char *big = mem_alloc(n);
@@ -151,6 +162,37 @@ hostile(struct probe_host *h, struct code_session *s)
 	    "threading.Thread(target=w, daemon=True).start(); time.sleep(0.1)");
 	EXPECT(
 	    r.file_count <= 1 && (r.file_count == 0 || r.files[0].is_whole), "%zu", r.file_count);
+	probe_name("names that change what they are while files are read");
+	probe_exec(h, s,
+	    "import random\ndef churn(k):\n    random.seed(k)\n    while True:\n"
+	    "        n = 'swap%d' % random.randrange(4)\n        try:\n"
+	    "            random.choice([lambda: os.rename(n, 'swap0'), lambda: os.unlink(n),\n"
+	    "                lambda: os.symlink('/etc/passwd', n), lambda: os.mkfifo(n), lambda: "
+	    "os.mkdir(n),\n"
+	    "                lambda: os.rmdir(n), lambda: os.link('one', n), lambda: "
+	    "os.rename('swap0', n),\n"
+	    "                lambda: open(n, 'w').write('s' * 1000), lambda: os.symlink('/usr', "
+	    "n),\n"
+	    "                lambda: os.link(n, 'swap0')])()\n"
+	    "        except OSError: pass\n"
+	    "import threading\nfor k in range(4):\n    threading.Thread(target=churn, args=(k,), "
+	    "daemon=True).start()\n"
+	    "None",
+	    5000, &r);
+	EXPECT(!r.failed && r.return_code == 0, "%s %s", r.why, r.err);
+	for (int i = 0; i < 30; i++) {
+		probe_exec(h, s,
+		    "for k in range(10, 14):\n    if os.fork() == 0: churn(k)\n"
+		    "import time; time.sleep(0.01)",
+		    5000, &r);
+		if (!EXPECT(!r.failed && r.return_code == 0, "%s %s", r.why, r.err))
+			return;
+		for (size_t k = 0; k < r.file_count; k++)
+			EXPECT(strncmp(r.files[k].path, "swap", 4) != 0 ||
+				   (r.files[k].is_whole &&
+				       (r.files[k].size <= 1 || r.files[k].size == 1000)),
+			    "%s %llu", r.files[k].path, (unsigned long long)r.files[k].size);
+	}
 	probe_name("files of a call that dies still come");
 	probe_exec(h, s, "open('last', 'w').write('l')\nimport os\nos._exit(3)", 5000, &r);
 	EXPECT(r.died && has("last", 1), "%d %zu", r.died, r.file_count);

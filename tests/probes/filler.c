@@ -249,10 +249,7 @@ void
 probes_filler(struct probe_host *h, const char *init_path)
 {
 	struct sandbox_settings set;
-	sandbox_settings_default(&set);
-	set.log_json = 0;
-	if (geteuid() == 0)
-		set.uid_base = 0x20000000;
+	probe_settings(&set);
 	srandom((unsigned)clock_mono_us());
 	if (!probe_start(h, init_path, &set) || !probe_wait_zygote(h, 60000))
 		return;

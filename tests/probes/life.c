@@ -16,37 +16,11 @@
 
 static struct probe_result r;
 
-/* Processes of this host that have the marker in their command line. */
-static unsigned
-count_marked(const char *marker)
-{
-	unsigned n = 0;
-	DIR *d = opendir("/proc");
-	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-		char path[300], text[512];
-		if (e->d_name[0] < '0' || e->d_name[0] > '9')
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%s/cmdline", e->d_name);
-		int fd = fd_open(path, O_RDONLY, 0);
-		ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-		fd_close(&fd);
-		for (ssize_t i = 0; i < len; i++)
-			if (text[i] == '\0')
-				text[i] = ' ';
-		text[len > 0 ? len : 0] = '\0';
-		if (strstr(text, marker) != NULL)
-			n++;
-	}
-	if (d != NULL)
-		closedir(d);
-	return n;
-}
-
 static bool
 gone_within(const char *marker, int ms)
 {
 	for (int64_t end = clock_mono_ms() + ms; clock_mono_ms() < end; (void)usleep(10000))
-		if (count_marked(marker) == 0)
+		if (probe_count("cmdline", marker) == 0)
 			return true;
 	return false;
 }
@@ -72,9 +46,9 @@ start_marked(struct probe_host *h, const char *marker)
 	(void)snprintf(
 	    code, sizeof(code), "import subprocess\nsubprocess.run(['sleep', '%s'])", marker);
 	code_session_exec(s, CODE_PYTHON, str_c(code), 60000, &ops, NULL);
-	for (int i = 0; i < 100 && count_marked(marker) == 0; i++)
+	for (int i = 0; i < 100 && probe_count("cmdline", marker) == 0; i++)
 		probe_turn(h, 30);
-	EXPECT(count_marked(marker) > 0, "it did not start");
+	EXPECT(probe_count("cmdline", marker) > 0, "it did not start");
 	return s;
 }
 
@@ -310,11 +284,8 @@ probes_life(struct probe_host *h, const char *init_path)
 {
 	struct sandbox_settings set;
 	int before = fd_count_open();
-	sandbox_settings_default(&set);
-	set.log_json = 0;
+	probe_settings(&set);
 	set.max_sessions = 4;
-	if (geteuid() == 0)
-		set.uid_base = 0x20000000;
 	if (!probe_start(h, init_path, &set))
 		return;
 	capacity(h);

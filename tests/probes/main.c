@@ -1,11 +1,11 @@
 /* probes - attempts to break out of, or to wear out, a sandbox session
  *
- *   probes INIT        runs them all on a spawner of its own (INIT: the otari-init program)
- *   PROBES_ROOTFS=DIR  in sessions of that root; PROBES_ONE_UID=1  as root, without a uid range
- *   PROBES_COLD=1      without a zygote
+ *   probes INIT        runs them all on spawners of its own (INIT: the otari-init program)
+ *   PROBES_MODE=a,b+c  in these modes only (tests/probes/modes.c; "best" is the usual one)
+ *   PROBES_ROOTFS=DIR  in sessions of that root
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
- *   PROBES=text        only the groups whose name holds the text (python bash edit escape abuse
- * files life filler)
+ *   PROBES=text        only the groups whose name holds the text (zygote python bash edit escape
+ * pair files abuse exhaust measure life filler)
  *
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -18,6 +18,8 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "sandbox/jail/jail.h"
 #include "sandbox/spawner/spawner.h"
 #include "tests/probes/probe.h"
 
@@ -65,11 +67,64 @@ run_file(struct probe_host *h, const char *path)
 	return r.return_code;
 }
 
+static const struct {
+	const char *name;
+	void (*run)(struct probe_host *h);
+	bool is_bare; /* also where the namespaces stand alone */
+	bool is_once; /* in one mode: it finds the same in every one */
+} groups[] = {{"python", probes_python, false, false}, {"bash", probes_bash, false, false},
+    {"edit", probes_edit, false, false}, {"escape", probes_escape, true, false},
+    {"pair", probes_pair, true, false}, {"files", probes_files, false, false},
+    {"abuse", probes_abuse, false, false}, {"exhaust", probes_exhaust, false, false},
+    {"measure", probes_measure, false, true}};
+
+/* All groups in one mode. False: nothing could be tried, and that is to be the exit status. */
+static bool
+run_mode(const char *init, int *ret_code)
+{
+	struct sandbox_settings s;
+	struct probe_host h;
+	probe_settings(&s);
+	if (!probe_start(&h, init, &s)) {
+		*ret_code = 1;
+		return false;
+	}
+	(void)printf("mode %s\n", probe_mode.name);
+	print_layers(&h.report);
+	if (h.report.refused != 0) {
+		*ret_code = skip(h.report.text);
+		probe_stop(&h);
+		return false;
+	}
+	if (getenv("PROBES_RUN") != NULL) {
+		if (!probe_mode.is_cold)
+			(void)probe_wait_zygote(&h, 60000);
+		*ret_code = run_file(&h, getenv("PROBES_RUN"));
+		return false;
+	}
+	if (!probe_mode.is_cold)
+		probes_zygote(&h); /* first: the others are to run in its children */
+	bool has_filter = (probe_mode.without & JAIL_WITHOUT_SECCOMP) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+		if (probe_wants(groups[i].name) && (has_filter || groups[i].is_bare) &&
+		    (!groups[i].is_once || strcmp(probe_mode.name, "best") == 0))
+			groups[i].run(&h);
+	probe_end();
+	probe_stop(&h);
+	if (probe_wants("life") && has_filter)
+		probes_life(&h, init);
+	if (probe_wants("filler") && strcmp(probe_mode.name, "best") == 0)
+		probes_filler(&h, init);
+	probe_end();
+	return true;
+}
+
 int
 main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "spawner") == 0)
-		return spawner_main(argc, argv);
+	uint64_t without = 0;
+	if (argc == 3 && strcmp(argv[1], "spawner") == 0 && str_u64(str_c(argv[2]), &without))
+		return spawner_main_without((unsigned)without, argc, argv);
 	char default_init[512];
 	ssize_t n = readlink("/proc/self/exe", default_init, sizeof(default_init) - 16);
 	if (n <= 0)
@@ -81,52 +136,14 @@ main(int argc, char **argv)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	log_setup(2, false, LOG_NOTICE, "probes");
-	struct sandbox_settings s;
-	struct probe_host h;
-	sandbox_settings_default(&s);
-	s.log_json = 0;
-	if (geteuid() == 0 && getenv("PROBES_ONE_UID") == NULL)
-		s.uid_base = 0x20000000;
-	if (getenv("PROBES_ROOTFS") != NULL)
-		(void)snprintf(s.rootfs, sizeof(s.rootfs), "%s", getenv("PROBES_ROOTFS"));
-	if (getenv("PROBES_COLD") != NULL)
-		(void)snprintf(s.preload, sizeof(s.preload), LEASE_NO_ZYGOTE);
-	if (!probe_start(&h, init, &s))
-		return 1;
-	print_layers(&h.report);
-	if (h.report.refused != 0) {
-		int rc = skip(h.report.text);
-		probe_stop(&h);
-		return rc;
+	struct probe_mode modes[PROBE_MODES_MAX];
+	size_t count = probe_modes(modes);
+	int code = 0;
+	for (size_t i = 0; i < count; i++) {
+		probe_mode = modes[i];
+		if (!run_mode(init, &code))
+			return code;
 	}
-	bool is_one_file = getenv("PROBES_RUN") != NULL;
-	if (getenv("PROBES_COLD") == NULL && is_one_file)
-		(void)probe_wait_zygote(&h, 60000);
-	else if (getenv("PROBES_COLD") == NULL)
-		probes_zygote(&h); /* first: the others are to run in its children */
-	if (is_one_file)
-		return run_file(&h, getenv("PROBES_RUN"));
-	if (probe_wants("python"))
-		probes_python(&h);
-	if (probe_wants("bash"))
-		probes_bash(&h);
-	if (probe_wants("edit"))
-		probes_edit(&h);
-	if (probe_wants("escape"))
-		probes_escape(&h);
-	if (probe_wants("files"))
-		probes_files(&h);
-	if (probe_wants("abuse"))
-		probes_abuse(&h);
-	if (probe_wants("measure"))
-		probes_measure(&h);
-	probe_end();
-	probe_stop(&h);
-	if (probe_wants("life"))
-		probes_life(&h, init);
-	if (probe_wants("filler"))
-		probes_filler(&h, init);
-	probe_end();
 	(void)printf("%u passed, %u failed\n", probes_passed, probes_failed);
-	return probes_failed == 0 ? 0 : 1;
+	return probes_failed == 0 && count > 0 ? 0 : 1;
 }

@@ -2,8 +2,10 @@
 
 #include <sys/wait.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +18,9 @@
 #include "base/fd.h"
 #include "ipc/fds.h"
 
+/* Of nobody else. */
+#define PLAIN_USER 65533
+
 unsigned probes_passed, probes_failed;
 static char current[128];
 static bool current_failed, current_open;
@@ -26,10 +31,16 @@ exec_spawner(int ctl, int init)
 {
 	/* As the master does: fixed numbers, nothing else, no environment. */
 	int c = fcntl(ctl, F_DUPFD, 64), i = fcntl(init, F_DUPFD, 64), e = fcntl(2, F_DUPFD, 64);
+	char without[16];
+	(void)snprintf(without, sizeof(without), "%u", probe_mode.without);
 	(void)setpgid(0, 0);
+	if (probe_mode.is_plain && geteuid() == 0 &&
+	    (setgroups(0, NULL) != 0 || setresgid(PLAIN_USER, PLAIN_USER, PLAIN_USER) != 0 ||
+		setresuid(PLAIN_USER, PLAIN_USER, PLAIN_USER) != 0))
+		_exit(125);
 	if (dup2(c, FD_CTL) < 0 || dup2(i, FD_INIT_EXE) < 0 || dup2(e, FD_LOG) < 0)
 		_exit(126);
-	const char *const argv[] = {"otari: spawner", "spawner", NULL};
+	const char *const argv[] = {"otari: spawner", "spawner", without, NULL};
 	const char *const envp[] = {"PROBE_SECRET=hunter2", NULL};
 	execve("/proc/self/exe", (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)envp);
 	_exit(127);
@@ -143,11 +154,6 @@ probe_put(
 	return o.e;
 }
 
-struct running {
-	struct probe_result *r;
-	bool is_done;
-};
-
 static struct probe_file *
 last_file(struct probe_result *r)
 {
@@ -157,7 +163,7 @@ last_file(struct probe_result *r)
 static bool
 on_file_begin(void *arg, struct str path, uint64_t size)
 {
-	struct running *run = arg;
+	struct probe_run *run = arg;
 	struct probe_result *r = run->r;
 	if (r->file_count == PROBE_FILES_MAX)
 		return false;
@@ -169,7 +175,7 @@ on_file_begin(void *arg, struct str path, uint64_t size)
 static void
 on_file_data(void *arg, struct str bytes)
 {
-	struct running *run = arg;
+	struct probe_run *run = arg;
 	last_file(run->r)->got += bytes.len;
 	last_file(run->r)->crc ^= crc32_of(bytes);
 }
@@ -177,7 +183,7 @@ on_file_data(void *arg, struct str bytes)
 static void
 on_file_end(void *arg, bool is_whole)
 {
-	struct running *run = arg;
+	struct probe_run *run = arg;
 	last_file(run->r)->is_whole = is_whole;
 }
 
@@ -192,7 +198,7 @@ keep(char *dst, size_t room, struct str s)
 static void
 on_done(void *arg, const struct code_result *c)
 {
-	struct running *run = arg;
+	struct probe_run *run = arg;
 	struct probe_result *r = run->r;
 	r->failed = c->failed != NULL;
 	if (c->failed != NULL)
@@ -218,25 +224,38 @@ on_done(void *arg, const struct code_result *c)
 static const struct code_run_ops ops = {on_file_begin, on_file_data, on_file_end, on_done};
 
 void
+probe_begin(struct code_session *s, enum code_kind kind, struct str code, uint32_t timeout_ms,
+    struct probe_run *run, struct probe_result *ret)
+{
+	*run = (struct probe_run){ret, false};
+	memset(ret, 0, sizeof(*ret));
+	code_session_exec(s, kind, code, timeout_ms, &ops, run);
+}
+
+void
+probe_wait(struct probe_host *h, struct probe_run *run)
+{
+	while (!run->is_done)
+		(void)event_base_loop(h->base, EVLOOP_ONCE);
+}
+
+void
 probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit *e,
     struct probe_result *ret)
 {
-	struct running run = {ret, false};
+	struct probe_run run = {ret, false};
 	memset(ret, 0, sizeof(*ret));
 	code_session_edit(s, e, 0, &ops, &run);
-	while (!run.is_done)
-		(void)event_base_loop(h->base, EVLOOP_ONCE);
+	probe_wait(h, &run);
 }
 
 void
 probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
     uint32_t timeout_ms, struct probe_result *ret)
 {
-	struct running run = {ret, false};
-	memset(ret, 0, sizeof(*ret));
-	code_session_exec(s, kind, code, timeout_ms, &ops, &run);
-	while (!run.is_done)
-		(void)event_base_loop(h->base, EVLOOP_ONCE);
+	struct probe_run run;
+	probe_begin(s, kind, code, timeout_ms, &run, ret);
+	probe_wait(h, &run);
 }
 
 void
@@ -261,6 +280,31 @@ probe_turn(struct probe_host *h, int ms)
 	(void)event_base_dispatch(h->base);
 }
 
+unsigned
+probe_count(const char *file, const char *text)
+{
+	unsigned n = 0;
+	DIR *d = opendir("/proc");
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		char path[300], got[512];
+		if (e->d_name[0] < '0' || e->d_name[0] > '9')
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%s/%s", e->d_name, file);
+		int fd = fd_open(path, O_RDONLY, 0);
+		ssize_t len = fd < 0 ? 0 : read(fd, got, sizeof(got) - 1);
+		fd_close(&fd);
+		for (ssize_t i = 0; i < len; i++)
+			if (got[i] == '\0')
+				got[i] = ' ';
+		got[len > 0 ? len : 0] = '\0';
+		if (strstr(got, text) != NULL)
+			n++;
+	}
+	if (d != NULL)
+		closedir(d);
+	return n;
+}
+
 /* --- checks
  * ---------------------------------------------------------------------------------------- */
 void
@@ -282,7 +326,7 @@ probe_end(void)
 		probes_failed++;
 	else
 		probes_passed++;
-	(void)printf("%s  %s\n", current_failed ? "FAIL" : "ok  ", current);
+	(void)printf("%s  %s: %s\n", current_failed ? "FAIL" : "ok  ", probe_mode.name, current);
 	(void)fflush(stdout);
 }
 

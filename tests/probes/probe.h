@@ -23,6 +23,21 @@ struct probe_host {
 	struct code_backend *backend;
 };
 
+/* How the spawner runs. */
+struct probe_mode {
+	char name[64];
+	bool is_plain;    /* as a user without rights: one id for all sessions */
+	bool is_one_id;   /* as root, without a range of ids */
+	bool is_cold;     /* no zygote */
+	unsigned without; /* JAIL_WITHOUT_* */
+};
+extern struct probe_mode probe_mode;
+#define PROBE_MODES_MAX 8
+/* Those of PROBES_MODE, else every pair of what a host may have and lack. 0: PROBES_MODE is wrong.
+ */
+size_t probe_modes(struct probe_mode ret[PROBE_MODES_MAX]);
+void probe_settings(struct sandbox_settings *ret); /* for the mode in force */
+
 #define PROBE_FILES_MAX 64
 
 struct probe_file {
@@ -61,6 +76,16 @@ void probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind
     uint32_t timeout_ms, struct probe_result *ret);
 void probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit *e,
     struct probe_result *ret);
+/* The same in two parts; ret stays the caller's until it is done or the session is closed. */
+struct probe_run {
+	struct probe_result *r;
+	bool is_done;
+};
+void probe_begin(struct code_session *s, enum code_kind kind, struct str code, uint32_t timeout_ms,
+    struct probe_run *run, struct probe_result *ret);
+void probe_wait(struct probe_host *h, struct probe_run *run);
+/* Processes of this host whose command line, or short name, has the text. */
+unsigned probe_count(const char *file, const char *text);
 void probe_turn(struct probe_host *h, int ms); /* runs the loop for so long */
 
 /* Checks. */
@@ -91,6 +116,8 @@ void probes_abuse(struct probe_host *h);                         /* using up */
 void probes_files(struct probe_host *h);                         /* in and out */
 void probes_life(struct probe_host *h, const char *init_path);   /* ends */
 void probes_filler(struct probe_host *h, const char *init_path); /* kills at random moments */
+void probes_pair(struct probe_host *h);                          /* one session to another */
+void probes_exhaust(struct probe_host *h); /* using up what has no limit of its own */
 void probes_measure(struct probe_host *h);
 
 #endif

@@ -54,7 +54,7 @@ static uint32_t
 ask(const struct jail_filter *f, long nr, uint64_t a0, uint64_t a1, uint64_t a2)
 {
 	struct seccomp_data d = {
-	    .nr = (int)nr, .arch = AUDIT_ARCH_X86_64, .args = {a0, a1, a2, 0, 0, 0}};
+	    .nr = (int)nr, .arch = AUDIT_ARCH_X86_64, .args = {a0, a1, a2, 0x22, 0, 0}};
 	return evaluate(f, &d);
 }
 
@@ -99,6 +99,13 @@ Test(seccomp, the_filter_answers_as_the_policy_says)
 	    {"mknod block", SYS_mknodat, 0, 0, 0060644, DENY(ENOSYS)},
 	    {"mknod char", SYS_mknod, 0, 0020644, 0, DENY(ENOSYS)},
 	    {"prctl seccomp", SYS_prctl, 22, 2, 0, DENY(ENOSYS)},
+	    {"mmap", SYS_mmap, 0, 4096, 3, SECCOMP_RET_ALLOW},
+	    {"F_GETFL", SYS_fcntl, 0, 3, 0, SECCOMP_RET_ALLOW},
+	    {"F_DUPFD_CLOEXEC", SYS_fcntl, 0, 1030, 0, SECCOMP_RET_ALLOW},
+	    {"F_NOTIFY", SYS_fcntl, 0, 1026, 0, DENY(ENOSYS)},
+	    {"F_SETLEASE", SYS_fcntl, 0, 1024, 0, DENY(ENOSYS)},
+	    {"inotify_init1", SYS_inotify_init1, 0, 0, 0, DENY(ENOSYS)},
+	    {"syncfs", SYS_syncfs, 0, 0, 0, DENY(EPERM)},
 	    {"setxattr", SYS_setxattr, 0, 0, 0, DENY(ENOTSUP)},
 	};
 	struct jail_filter f = {0};
@@ -108,6 +115,9 @@ Test(seccomp, the_filter_answers_as_the_policy_says)
 		cr_assert_eq(ask(&f, rows[i].nr, rows[i].a0, rows[i].a1, rows[i].a2), rows[i].want,
 		    "%s: %#x", rows[i].name,
 		    ask(&f, rows[i].nr, rows[i].a0, rows[i].a1, rows[i].a2));
+	struct seccomp_data huge = {
+	    .nr = SYS_mmap, .arch = AUDIT_ARCH_X86_64, .args = {0, 2u << 20, 3, 0x40022, ~0ull, 0}};
+	cr_assert_eq(evaluate(&f, &huge), DENY(ENOSYS), "huge pages");
 	jail_filter_done(&f);
 }
 
