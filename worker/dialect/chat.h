@@ -15,6 +15,9 @@ enum err_code chat_events_whole(struct events *e, struct str body, struct err *r
 enum err_code chat_events_end(struct events *e, struct err *reterr);
 struct reply *chat_reply_new(struct arena *a, const struct reply_options *opt, struct buf *out);
 void chat_reply_event(struct reply *r, const struct turn_event *ev);
+void chat_reply_code_begin(struct reply *r, const struct code_record *rec);
+void chat_reply_code_input(struct reply *r, struct str json, struct str text);
+void chat_reply_code_run(struct reply *r, const struct code_record *rec);
 void chat_reply_code(struct reply *r, const struct code_record *rec);
 void chat_reply_ping(struct reply *r);
 

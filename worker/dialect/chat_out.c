@@ -22,6 +22,9 @@ const struct dialect dialect_chat = {
     .events_end = chat_events_end,
     .reply_new = chat_reply_new,
     .reply_event = chat_reply_event,
+    .reply_code_begin = chat_reply_code_begin,
+    .reply_code_input = chat_reply_code_input,
+    .reply_code_run = chat_reply_code_run,
     .reply_code = chat_reply_code,
     .reply_ping = chat_reply_ping,
 };

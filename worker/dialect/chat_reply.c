@@ -220,7 +220,29 @@ chat_reply_event(struct reply *r, const struct turn_event *ev)
 	}
 }
 
-/* Executions are not shown on this wire (otari-behaviour §6). */
+/* The wire has no blocks for executions (otari-behaviour §6). */
+void
+chat_reply_code_begin(struct reply *r, const struct code_record *rec)
+{
+	(void)r;
+	(void)rec;
+}
+
+void
+chat_reply_code_input(struct reply *r, struct str json, struct str text)
+{
+	(void)r;
+	(void)json;
+	(void)text;
+}
+
+void
+chat_reply_code_run(struct reply *r, const struct code_record *rec)
+{
+	(void)r;
+	(void)rec;
+}
+
 void
 chat_reply_code(struct reply *r, const struct code_record *rec)
 {

@@ -74,8 +74,15 @@ struct dialect {
 	struct reply *(*reply_new)(
 	    struct arena *a, const struct reply_options *opt, struct buf *out);
 	void (*reply_event)(struct reply *r, const struct turn_event *ev);
-	/* A whole execution in the wire's own blocks (only when native_code). Between blocks only.
-	 */
+	/* An execution: between blocks only, and between its begin and its result nothing but pings
+	 * may be written. In the wire's own blocks where native_code is on, and then in steps in a
+	 * stream: begin while the model starts to write the call (of rec: id, container_id, tool),
+	 * input with every piece of it (live_input.h), run when the input is closed (of rec: code
+	 * too), and the record with its result. Each step that was left out is made up for by the
+	 * next. Elsewhere the record alone matters: it goes into the answer's extra field. */
+	void (*reply_code_begin)(struct reply *r, const struct code_record *rec);
+	void (*reply_code_input)(struct reply *r, struct str json, struct str text);
+	void (*reply_code_run)(struct reply *r, const struct code_record *rec);
 	void (*reply_code)(struct reply *r, const struct code_record *rec);
 	/* Keep-alive while nothing happens (streams). */
 	void (*reply_ping)(struct reply *r);

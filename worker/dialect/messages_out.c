@@ -23,6 +23,9 @@ const struct dialect dialect_messages = {
     .events_end = messages_events_end,
     .reply_new = messages_reply_new,
     .reply_event = messages_reply_event,
+    .reply_code_begin = messages_reply_code_begin,
+    .reply_code_input = messages_reply_code_input,
+    .reply_code_run = messages_reply_code_run,
     .reply_code = messages_reply_code,
     .reply_ping = messages_reply_ping,
 };

@@ -1,6 +1,6 @@
 /* An execution in Messages' own blocks: a pair, adjacent (otari-behaviour §4.1). In a stream the
- * call comes as a start with empty input and one input delta: accumulators of clients expect it so.
- */
+ * call comes as a start with empty input and its input as deltas (anthropic-wire §4.2); the result
+ * comes whole. */
 #include "worker/dialect/messages.h"
 #include "worker/dialect/messages_reply.h"
 
@@ -34,38 +34,68 @@ open_indexed(struct messages_reply *m, const char *name)
 	return w;
 }
 
-static void
-input_frame(struct messages_reply *m, struct str input)
+static struct messages_reply *
+self(struct reply *r)
 {
-	struct jw w = open_indexed(m, "content_block_delta");
+	return (struct messages_reply *)r; /* base is its first member */
+}
+
+void
+messages_reply_code_begin(struct reply *r, const struct code_record *rec)
+{
+	if (!reply_can_begin_code(r))
+		return;
+	struct jw w = open_indexed(self(r), "content_block_start");
+	jw_key(&w, "content_block");
+	write_use(&w, rec, false);
+	messages_close_frame(self(r), &w);
+	r->code = REPLY_CODE_INPUT;
+}
+
+void
+messages_reply_code_input(struct reply *r, struct str json, struct str text)
+{
+	(void)text;
+	if (r == NULL || r->code != REPLY_CODE_INPUT || json.len == 0)
+		return;
+	struct jw w = open_indexed(self(r), "content_block_delta");
 	jw_key(&w, "delta");
 	jw_object(&w);
 	jw_kcstr(&w, "type", "input_json_delta");
-	jw_kstr(&w, "partial_json", input);
+	jw_kstr(&w, "partial_json", json);
 	jw_end_object(&w);
-	messages_close_frame(m, &w);
+	messages_close_frame(self(r), &w);
+}
+
+void
+messages_reply_code_run(struct reply *r, const struct code_record *rec)
+{
+	(void)rec;
+	if (r == NULL || r->code != REPLY_CODE_INPUT)
+		return;
+	messages_stop_frame(self(r));
+	r->code = REPLY_CODE_RUNS;
 }
 
 void
 messages_reply_code(struct reply *r, const struct code_record *rec)
 {
-	struct messages_reply *m = (struct messages_reply *)r;
-	if (r == NULL || !r->opt.native_code || r->over || r->open)
+	if (!reply_can_show_code(r))
 		return;
-	m->executions++;
+	self(r)->executions++;
 	if (!r->opt.stream) {
-		write_whole(m, rec);
+		write_whole(self(r), rec);
 		return;
 	}
-	struct jw w = open_indexed(m, "content_block_start");
-	jw_key(&w, "content_block");
-	write_use(&w, rec, false);
-	messages_close_frame(m, &w);
-	input_frame(m, rec->input_raw);
-	messages_stop_frame(m);
-	w = open_indexed(m, "content_block_start");
+	if (r->code == REPLY_CODE_NONE) {
+		messages_reply_code_begin(r, rec);
+		messages_reply_code_input(r, rec->input_raw, rec->code);
+	}
+	messages_reply_code_run(r, rec);
+	struct jw w = open_indexed(self(r), "content_block_start");
 	jw_key(&w, "content_block");
 	messages_write_code_result(&w, rec);
-	messages_close_frame(m, &w);
-	messages_stop_frame(m);
+	messages_close_frame(self(r), &w);
+	messages_stop_frame(self(r));
+	r->code = REPLY_CODE_NONE;
 }

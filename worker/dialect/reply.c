@@ -68,3 +68,15 @@ sse_end(struct buf *out)
 {
 	buf_add(out, STR("\n\n"));
 }
+
+bool
+reply_can_show_code(const struct reply *r)
+{
+	return r != NULL && r->opt.native_code && !r->over && !r->open;
+}
+
+bool
+reply_can_begin_code(const struct reply *r)
+{
+	return reply_can_show_code(r) && r->opt.stream && r->code == REPLY_CODE_NONE;
+}

@@ -9,6 +9,8 @@
 #include "base/json_write.h"
 #include "worker/dialect/dialect.h"
 
+enum reply_code { REPLY_CODE_NONE, REPLY_CODE_INPUT, REPLY_CODE_RUNS };
+
 struct reply {
 	struct arena *arena;
 	struct reply_options opt;
@@ -18,6 +20,7 @@ struct reply {
 	bool open;       /* a block is open */
 	bool shown;      /* its start went out */
 	enum block_kind kind;
+	enum reply_code code; /* streams: of the execution that is shown in steps */
 	struct str id, model;
 };
 
@@ -30,5 +33,9 @@ const char *reply_error_type(struct reply *r, const struct turn_event *ev, enum 
 /* "event: NAME\ndata: " (NAME may be NULL) … JSON by the caller … blank line */
 void sse_begin(struct buf *out, const char *name);
 void sse_end(struct buf *out);
+/* May an execution be written in the wire's own blocks now? */
+bool reply_can_show_code(const struct reply *r);
+/* … and in steps? */
+bool reply_can_begin_code(const struct reply *r);
 
 #endif

@@ -20,6 +20,9 @@ enum err_code responses_events_end(struct events *e, struct err *reterr);
 struct reply *responses_reply_new(
     struct arena *a, const struct reply_options *opt, struct buf *out);
 void responses_reply_event(struct reply *r, const struct turn_event *ev);
+void responses_reply_code_begin(struct reply *r, const struct code_record *rec);
+void responses_reply_code_input(struct reply *r, struct str json, struct str text);
+void responses_reply_code_run(struct reply *r, const struct code_record *rec);
 void responses_reply_code(struct reply *r, const struct code_record *rec);
 void responses_reply_ping(struct reply *r);
 

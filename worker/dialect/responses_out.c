@@ -22,6 +22,9 @@ const struct dialect dialect_responses = {
     .events_end = responses_events_end,
     .reply_new = responses_reply_new,
     .reply_event = responses_reply_event,
+    .reply_code_begin = responses_reply_code_begin,
+    .reply_code_input = responses_reply_code_input,
+    .reply_code_run = responses_reply_code_run,
     .reply_code = responses_reply_code,
     .reply_ping = responses_reply_ping,
 };

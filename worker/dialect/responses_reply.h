@@ -75,7 +75,9 @@ void responses_annotation(struct responses_reply *m, const struct turn_event *ev
 void responses_write_notes(struct responses_reply *m);
 /* Closes the open message or call. status: "completed" or "incomplete". */
 void responses_close_item(struct responses_reply *m, const char *status);
-/* responses_reply_hosted.c: a hosted tool's item that came whole, with the events of its kind. */
+/* responses_reply_hosted.c: a hosted tool's item that came whole, with the events of its kind; an
+ * event that has no members of its own. */
+void responses_plain_event(struct responses_reply *m, const char *name);
 void responses_hosted_item(struct responses_reply *m, struct str raw);
 /* responses_reply_call.c */
 void responses_call_start(struct responses_reply *m, const struct turn_event *ev);

@@ -1,7 +1,5 @@
-/* Items of tools that ran elsewhere than at the client: a provider's own, that came whole, and our
- * executions (otari-behaviour §5.1) as code_interpreter_call. In a stream each is told in the
- * events that the service sends while such a tool runs (openai-wire §4.2, §4.3 d). */
-#include "worker/dialect/responses.h"
+/* Items of a provider's own tools, that came whole. In a stream each is told in the events that the
+ * service sends while such a tool runs (openai-wire §4.2, §4.3 d). */
 #include "worker/dialect/responses_reply.h"
 
 /* Events of a kind of item, without "response." and in their order. */
@@ -71,8 +69,8 @@ write_begun(struct responses_reply *m, struct jw *w, const struct hosted *h, str
 	jw_end_object(w);
 }
 
-static void
-event(struct responses_reply *m, const char *name)
+void
+responses_plain_event(struct responses_reply *m, const char *name)
 {
 	struct jw w;
 	if (name != NULL && responses_open_item(m, name, &w))
@@ -95,14 +93,14 @@ tell(struct responses_reply *m, const struct hosted *h, struct jval item)
 	struct jval text = h->text != NULL ? jv_get(item, h->text) : JV_ABSENT;
 	bool has_failed = h->failed != NULL && (jv_str_is(jv_get(item, "status"), "failed") ||
 						   jv_present(jv_get(item, "error")));
-	event(m, h->begin);
+	responses_plain_event(m, h->begin);
 	if (jv_is(text, JT_STRING)) {
 		if (jv_raw(text).len > 2)
 			event_with(m, h->text_delta, "delta", text);
 		event_with(m, h->text_done, h->text, text);
 	}
-	event(m, h->running);
-	event(m, has_failed ? h->failed : h->completed);
+	responses_plain_event(m, h->running);
+	responses_plain_event(m, has_failed ? h->failed : h->completed);
 }
 
 void
@@ -128,91 +126,4 @@ responses_hosted_item(struct responses_reply *m, struct str raw)
 	size_t from = m->output->len;
 	jw_raw(&w, raw);
 	responses_item_done_event(m, from);
-}
-
-/* --- our executions --- */
-
-static bool
-is_image(struct str name)
-{
-	static const char *const suffixes[] = {
-	    ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".bmp"};
-	size_t dot = str_rchr(name, '.');
-	for (size_t i = 0; i < ARRAY_LEN(suffixes) && dot != SIZE_MAX; i++)
-		if (str_eq_nocase(str_from(name, dot), str_c(suffixes[i])))
-			return true;
-	return false;
-}
-
-static void
-write_images(struct responses_reply *m, struct jw *w, const struct code_record *rec)
-{
-	struct str base = m->base.opt.public_base_url;
-	for (size_t i = 0; i < rec->file_count; i++) {
-		if (!is_image(rec->file_names[i]))
-			continue;
-		jw_object(w);
-		jw_kcstr(w, "type", "image");
-		jw_kstr(w, "url",
-		    arena_printf(m->base.arena, "%.*s/api/v1/files/%.*s/content", STR_FMT(base),
-			STR_FMT(rec->file_ids[i])));
-		jw_end_object(w);
-	}
-}
-
-static bool
-has_image(const struct responses_reply *m, const struct code_record *rec)
-{
-	for (size_t i = 0; i < rec->file_count && m->base.opt.public_base_url.len > 0; i++)
-		if (is_image(rec->file_names[i]))
-			return true;
-	return false;
-}
-
-static void
-write_outputs(struct responses_reply *m, struct jw *w, const struct code_record *rec)
-{
-	bool has_logs = rec->out.len + rec->err.len > 0;
-	jw_key(w, "outputs");
-	if (!has_logs && !has_image(m, rec)) {
-		jw_null(w);
-		return;
-	}
-	jw_array(w);
-	if (has_logs) {
-		jw_object(w);
-		jw_kcstr(w, "type", "logs");
-		jw_key(w, "logs");
-		jw_raw(w, STR("\""));
-		jw_escape(w->out, rec->out);
-		jw_escape(w->out, rec->err);
-		buf_addc(w->out, '"');
-		jw_end_object(w);
-	}
-	if (m->base.opt.public_base_url.len > 0)
-		write_images(m, w, rec);
-	jw_end_array(w);
-}
-
-void
-responses_reply_code(struct reply *r, const struct code_record *rec)
-{
-	struct responses_reply *m = (struct responses_reply *)r;
-	struct buf b = BUF_INIT(16u << 20);
-	struct jw w;
-	if (r == NULL || !r->opt.native_code || r->over || r->open)
-		return;
-	responses_reply_need_start(m);
-	responses_close_item(m, "completed");
-	jw_init(&w, &b);
-	jw_object(&w);
-	jw_kstr(&w, "id", rec->id);
-	jw_kcstr(&w, "type", "code_interpreter_call");
-	jw_kcstr(&w, "status", rec->ran && rec->return_code == 0 ? "completed" : "failed");
-	jw_kstr(&w, "code", rec->code);
-	jw_kstr(&w, "container_id", rec->container_id);
-	write_outputs(m, &w, rec);
-	jw_end_object(&w);
-	responses_hosted_item(m, arena_str(r->arena, buf_str(&b)));
-	buf_done(&b);
 }

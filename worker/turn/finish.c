@@ -86,6 +86,7 @@ turn_finish(struct turn *t, enum finish_reason reason)
 	    .type = TURN_USAGE, .usage = t->usage, .raw_wire = t->provider->wire};
 	struct turn_event end = {.type = TURN_END};
 	stop_work(t);
+	turn_live_settle(t, false);
 	write_endings(t, reason);
 	t->client->reply_event(t->reply, &usage);
 	t->client->reply_event(t->reply, &end);
@@ -111,6 +112,7 @@ turn_fail(struct turn *t, int status, const char *type, struct str message)
 		request_error(t->req, status, type, message);
 		return;
 	}
+	turn_live_settle(t, true);
 	t->client->reply_event(t->reply, &(struct turn_event){.type = TURN_ERROR,
 					     .status = status,
 					     .error_type = str_c(type),
@@ -150,5 +152,5 @@ turn_close(struct request *req, bool aborted)
 	buf_done(&t->out);
 	buf_done(&t->body);
 	buf_done(&t->whole);
-	buf_done(&t->arguments);
+	turn_live_done(&t->live);
 }

@@ -2,9 +2,9 @@
 #include "worker/request.h"
 #include "worker/turn/turn.h"
 
-/* What is not ours. Calls of the client's tools are shown under ids that can be found again. */
-static void
-show_block(struct turn *t, const struct turn_event *ev)
+/* Calls of the client's tools are shown under ids that can be found again. */
+void
+turn_show_block(struct turn *t, const struct turn_event *ev)
 {
 	struct turn_event shown = *ev;
 	if (ev->type == TURN_BLOCK_START && ev->kind == BLOCK_CALL &&
@@ -14,42 +14,48 @@ show_block(struct turn *t, const struct turn_event *ev)
 	t->client->reply_event(t->reply, &shown);
 }
 
-/* Calls of the gateway's tools are withheld from the client; everything else goes on to it. */
 static void
-on_block(struct turn *t, const struct turn_event *ev)
+own_call_begins(struct turn *t, const struct turn_event *ev, enum code_tool tool)
 {
-	if (ev->type == TURN_BLOCK_START) {
-		bool is_call = ev->kind == BLOCK_CALL;
-		t->in_own_call =
-		    is_call && gateway_tool_of(&t->plan.tools, ev->name, &t->call_tool);
-		if (is_call && !t->in_own_call && ev->choice == 0)
-			t->has_foreign_call = true;
-		if (t->in_own_call) {
-			buf_clear(&t->arguments);
-			t->call_id = arena_str(t->req->arena, ev->id);
-		}
-	}
-	if (!t->in_own_call) {
-		show_block(t, ev);
-		return;
-	}
-	if (ev->type == TURN_BLOCK_DELTA && ev->field == DELTA_TEXT)
-		buf_add(&t->arguments, ev->text);
-	if (ev->type != TURN_BLOCK_STOP)
-		return;
-	t->in_own_call = false;
+	t->in_own_call = true;
 	if (ev->choice != 0) /* the transcript goes on from the first choice alone */
 		return;
 	struct tool_call *call = ARENA_NEW(t->req->arena, struct tool_call);
 	if (call == NULL)
 		return;
-	call->tool = t->call_tool;
-	call->id = t->call_id;
-	call->arguments = t->arguments.overflowed
-			      ? STR("") /* no JSON: answered with a tool error */
-			      : arena_str(t->req->arena, buf_str(&t->arguments));
+	call->tool = tool;
 	*t->calls_end = call;
 	t->calls_end = &call->next;
+	turn_live_begin(t, ev, call);
+}
+
+static void
+on_own_call(struct turn *t, const struct turn_event *ev)
+{
+	if (ev->type == TURN_BLOCK_DELTA && ev->field == DELTA_TEXT) {
+		turn_live_piece(t, ev->text);
+	} else if (ev->type == TURN_BLOCK_STOP) {
+		turn_live_end(t);
+		t->in_own_call = false;
+	}
+}
+
+static void
+on_block(struct turn *t, const struct turn_event *ev)
+{
+	bool is_call = ev->type == TURN_BLOCK_START && ev->kind == BLOCK_CALL;
+	enum code_tool tool;
+	if (is_call && gateway_tool_of(&t->plan.tools, ev->name, &tool)) {
+		own_call_begins(t, ev, tool);
+		return;
+	}
+	if (t->in_own_call) {
+		on_own_call(t, ev);
+		return;
+	}
+	if (is_call && ev->choice == 0)
+		t->has_foreign_call = true;
+	turn_live_block(t, ev);
 }
 
 /* Held back until it is known whether another round follows. */

@@ -8,7 +8,6 @@
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/gateway_tool.h"
-#include "worker/turn/mint.h"
 #include "worker/turn/result_text.h"
 #include "worker/turn/seed.h"
 #include "worker/turn/turn.h"
@@ -21,22 +20,16 @@ static struct code_record
 record_of(struct turn *t, const struct result_text *r, struct str error_code)
 {
 	struct arena *a = t->req->arena;
-	struct code_record rec = {
-	    .id = mint_execution_id(a, t->client->wire),
-	    .container_id = t->container_id,
-	    .tool = t->input.tool,
-	    .input_raw = t->input.raw,
-	    .code = t->input.code,
-	    .ran = error_code.len == 0,
-	    .error_code = error_code,
-	    .error_message = r->failure,
-	    .out = r->out,
-	    .err = r->err,
-	    .return_code = r->return_code,
-	    .edit = t->run_edit,
-	    .file_ids = ARENA_NEW_ARRAY(a, struct str, r->file_count),
-	    .file_names = ARENA_NEW_ARRAY(a, struct str, r->file_count),
-	};
+	struct code_record rec = t->running->shown;
+	rec.ran = error_code.len == 0;
+	rec.error_code = error_code;
+	rec.error_message = r->failure;
+	rec.out = r->out;
+	rec.err = r->err;
+	rec.return_code = r->return_code;
+	rec.edit = t->run_edit;
+	rec.file_ids = ARENA_NEW_ARRAY(a, struct str, r->file_count);
+	rec.file_names = ARENA_NEW_ARRAY(a, struct str, r->file_count);
 	for (size_t i = 0; i < r->file_count && rec.file_names != NULL; i++) {
 		if (r->files[i].file_id.len == 0)
 			continue;
@@ -77,10 +70,7 @@ call_is_done(struct turn *t, const struct result_text *r, struct str error_code)
 	if (is_error)
 		board_count(t->req->env->slot, BC_CODE_ERRORS, 1);
 	struct code_record rec = record_of(t, r, error_code);
-	if (t->plan.decision.native_blocks) {
-		t->client->reply_code(t->reply, &rec);
-		turn_flush(t);
-	}
+	turn_live_result(t, &rec);
 	carry_add_run(&t->carry, t->req->arena, &rec, add_result(t, r));
 	t->running = t->running->next;
 }
@@ -303,8 +293,6 @@ ensure_session(struct turn *t)
 		execute(t);
 		return;
 	}
-	if (t->container_id.len == 0)
-		t->container_id = mint_container_id(t->req->arena);
 	t->opening = code_session_open(
 	    t->req->env->code, t->plan.workspace_id, t->plan.limits.queue_ms, on_open, t);
 }

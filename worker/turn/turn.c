@@ -176,6 +176,7 @@ reset_round(struct turn *t)
 {
 	t->rounds++;
 	t->is_sse = t->round_ended = t->in_own_call = t->has_foreign_call = false;
+	turn_live_round(&t->live);
 	t->calls = NULL;
 	t->calls_end = &t->calls;
 	t->reason = FINISH_OTHER;
@@ -308,7 +309,7 @@ turn_start(struct request *req, const struct turn_plan *plan)
 	buf_init(&t->out, 2u * LIMIT_UPSTREAM_WHOLE_BYTES);
 	buf_init(&t->body, LIMIT_ARENA_REQUEST_BYTES);
 	buf_init(&t->whole, LIMIT_UPSTREAM_WHOLE_BYTES);
-	buf_init(&t->arguments, CODE_SOURCE_MAX);
+	turn_live_init(&t->live);
 	sse_init(&t->sse, LIMIT_SSE_EVENT_BYTES);
 	req->state = t;
 	req->state_close = turn_close;

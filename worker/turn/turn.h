@@ -4,8 +4,9 @@
  * Process: worker, loop thread.
  * Files:   turn.c       start, one round to the provider, its bytes
  *          encode.c     the provider's body, on an io thread when it is large
- *          round.c      a round's events: what the client sees, what is ours, when the round is
- * over run.c        our tool calls, one at a time, in order: session, seeds, code, files, result
+ *          round.c      a round's events: what is ours, what is not, when the round is over
+ *          live.c       our calls as the client sees them while the model writes them
+ *          run.c        our tool calls, one at a time, in order: session, code, files, result
  *          finish.c     the one place where a turn ends: settlement, last bytes, clean-up
  * Owns:    its state, which hangs on the request (req->state) and ends with it.
  * Life:    turn_start → rounds → exactly one of turn_finish, turn_fail; or the client goes away
@@ -26,6 +27,7 @@
 #include "worker/turn/executor.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/keep.h"
+#include "worker/turn/live.h"
 #include "worker/turn/outputs.h"
 #include "worker/turn/tool_input.h"
 #include "worker/upstream/call.h"
@@ -61,7 +63,9 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 struct tool_call { /* of ours, in one round */
 	struct tool_call *next;
 	enum code_tool tool;
-	struct str id, arguments;
+	struct str id;
+	struct str arguments;     /* a JSON object; empty: they are none, or cut */
+	struct code_record shown; /* what the client sees of it before it ran */
 };
 
 struct turn_ending { /* one choice's FINISH */
@@ -92,9 +96,7 @@ struct turn {
 	bool is_sse, has_started, round_ended, is_collecting;
 	struct turn_collect collect;
 	bool in_own_call; /* the open block is a call of ours */
-	enum code_tool call_tool;
-	struct buf arguments;
-	struct str call_id;
+	struct turn_live live;
 	struct tool_call *calls, **calls_end;
 	bool has_foreign_call;
 	struct carry carry;        /* what the client's next request must bring back to the model */
@@ -128,6 +130,8 @@ void turn_start(struct request *req, const struct turn_plan *plan);
 void turn_round(struct turn *t); /* turn.c: the next provider call */
 bool turn_on_turn_event(void *arg, const struct turn_event *ev); /* round.c */
 void turn_round_end(struct turn *t);                             /* round.c: what now */
+/* round.c: an event of a block that is not ours, to the client. */
+void turn_show_block(struct turn *t, const struct turn_event *ev);
 /* encode.c: the body of this round into t->body, then done; both at once when it is small. */
 void turn_encode(struct turn *t, const struct encode_options *opt,
     void (*done)(struct turn *t, const struct err *err));
