@@ -225,7 +225,8 @@ static const char MAN_HEAD[] =
     "Under\n"
     ".I change\n"
     "is how a new value takes effect at a reload: snapshot (the next request), recycle workers\n"
-    "(workers are replaced one by one), new spawner (new code sessions), restart.\n"
+    "(workers are replaced one by one), new spawner (new code sessions; those that run finish in "
+    "the old one), restart.\n"
     ".SH KEYS\n";
 
 static const char MAN_SECTIONS[] =

@@ -65,7 +65,7 @@ static const struct conf_key KEYS[] = {
     {NUMBER(http_write_stall_ms, "60000", "ms", 100, MS_MAX, SNAPSHOT,
 	"Time without progress after which a client that does not read is dropped.")},
     {NUMBER(drain_timeout_ms, "60000", "ms", 0, MS_MAX, SNAPSHOT,
-	"Time that running requests get when a worker or the service stops.")},
+	"Time that running requests get when a worker, a replaced spawner or the service stops.")},
     {NUMBER(heartbeat_timeout_ms, "10000", "ms", 1000, MS_MAX, RESTART,
 	"A worker whose loop stands still for this long is killed and replaced.")},
 

@@ -39,6 +39,7 @@ lease_size(uint32_t type)
 	case LEASE_MSG_ADD_WORKER:
 	case LEASE_MSG_REMOVE_WORKER:
 	case LEASE_MSG_STOP:
+	case LEASE_MSG_DRAIN:
 	case LEASE_MSG_LOG:
 		return sizeof(struct lease_worker);
 	case LEASE_MSG_SELFTEST:

@@ -4,11 +4,11 @@
  * lease_decode() checks type, size and every text before anything is used. Pure, but for send and
  * receive.
  * master to spawner (FD_CTL): SETTINGS once, first; ADD_WORKER with the spawner's end of a new
- *   SEQPACKET pair made for that worker; REMOVE_WORKER; LOG with the new log file; STOP. EOF ends
- * it. spawner to master: SELFTEST after the self-test (its READY), also when everything is refused.
- * spawner to worker (FD_SPAWNER): STATE when known and on change; ANSWER with LEASE_FDS
- * descriptors. worker to spawner: LEASE, RELEASE (also cancels a waiting LEASE). EOF ends its
- * leases.
+ *   SEQPACKET pair made for that worker; REMOVE_WORKER; LOG with the new log file; DRAIN (lends
+ * nothing more, forgets who waits, ends with its last lease); STOP. EOF ends it. spawner to master:
+ * SELFTEST after the self-test (its READY), also when everything is refused. spawner to worker
+ * (FD_SPAWNER): STATE when known and on change; ANSWER with LEASE_FDS descriptors. worker to
+ * spawner: LEASE, RELEASE (also cancels a waiting LEASE). EOF ends its leases.
  */
 #ifndef OTARI_IPC_LEASE_H
 #define OTARI_IPC_LEASE_H
@@ -30,6 +30,7 @@ enum lease_msg_type {
 	LEASE_MSG_ADD_WORKER,
 	LEASE_MSG_REMOVE_WORKER,
 	LEASE_MSG_STOP,
+	LEASE_MSG_DRAIN,
 	LEASE_MSG_LOG,
 	LEASE_MSG_SELFTEST,
 	LEASE_MSG_STATE,
@@ -102,7 +103,7 @@ struct lease_settings {
 	uint32_t type;
 	struct sandbox_settings settings;
 };
-struct lease_worker { /* ADD_WORKER and LOG (one fd each), REMOVE_WORKER, STOP */
+struct lease_worker { /* ADD_WORKER and LOG (one fd each), REMOVE_WORKER, DRAIN, STOP */
 	uint32_t type;
 	uint32_t worker; /* the master's number for it; 0 where none is meant */
 };

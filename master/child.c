@@ -135,7 +135,7 @@ child_watch(struct master *m, int64_t now_ms)
 	struct child *c;
 	TAILQ_FOREACH(c, &m->children, link) {
 		if (c->deadline_ms != 0 && now_ms > c->deadline_ms && c->state != CHILD_KILLED) {
-			if (c->state == CHILD_DRAINING)
+			if (c->state == CHILD_DRAINING && master_is_stopping(m))
 				m->has_stopped_hard = true;
 			child_kill(c, late_text(c->state));
 			continue;

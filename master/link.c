@@ -87,6 +87,16 @@ stop(struct link *l)
 		child_set_state(l->child, CHILD_DRAINING, clock_mono_ms() + CHILD_GRACE_MS);
 }
 
+/* Sessions that it lent go on in it; what waits is asked for again from the next one. */
+static void
+drain(struct link *l)
+{
+	struct lease_worker msg = {LEASE_MSG_DRAIN, 0};
+	int64_t until = clock_mono_ms() + l->m->conf.drain_timeout_ms + CHILD_GRACE_MS;
+	if (child_state_is_wanted(l->child->state) && tell(l, &msg, NULL, 0))
+		child_set_state(l->child, CHILD_DRAINING, until);
+}
+
 static void
 send_sockets(struct master *m)
 {
@@ -105,7 +115,8 @@ hand_over(struct master *m)
 	m->next_link = NULL;
 	m->spawner.child = m->link->child;
 	send_sockets(m);
-	stop(old);
+	if (old != NULL)
+		drain(old);
 }
 
 static void
@@ -254,18 +265,27 @@ link_remove_worker(struct master *m, const struct child *c)
 void
 link_reopen_log(struct master *m)
 {
-	struct link *l = m->link;
 	struct lease_worker log = {LEASE_MSG_LOG, 0};
-	if (l != NULL && child_state_is_wanted(l->child->state))
-		(void)tell(l, &log, &m->log_fd, 1);
+	struct child *c;
+	TAILQ_FOREACH(c, &m->children, link)
+		if (c->spawner_link != NULL && c->state != CHILD_KILLED)
+			(void)tell(c->spawner_link, &log, &m->log_fd, 1);
 }
 
 void
 link_stop(struct master *m)
 {
+	struct child *c;
+	struct lease_worker msg = {LEASE_MSG_STOP, 0};
 	if (m->next_link != NULL)
 		child_kill(m->next_link->child, NULL);
 	stop(m->link);
+	TAILQ_FOREACH(c, &m->children, link) /* those that drain */
+		if (c->spawner_link != NULL && c->spawner_link != m->link &&
+		    c->state == CHILD_DRAINING) {
+			c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+			(void)tell(c->spawner_link, &msg, NULL, 0);
+		}
 }
 
 void

@@ -18,7 +18,7 @@ struct link;
 /* Starts a spawner in its seat; errors are logged. False: none was started. */
 bool link_start_spawner(struct master *m);
 /* The settings changed: starts another beside the one that runs. Once its self-test is over the
- * workers get sockets to it and the old one is told to end. */
+ * workers get sockets to it and the old one drains, for drain_timeout_ms at most. */
 void link_replace_spawner(struct master *m);
 /* A socket for worker c to the spawner that runs; -1 when none does. The caller owns it. */
 int link_add_worker(struct master *m, const struct child *c);

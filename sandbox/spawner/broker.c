@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "ipc/fds.h"
 
-static void
-stop(struct broker *b, int code)
+void
+broker_stop(struct broker *b, int code)
 {
 	b->exit_code = code;
 	(void)event_base_loopbreak(b->base);
@@ -119,7 +119,7 @@ on_master(evutil_socket_t fd, short what, void *arg)
 	if (rc != ERR_OK) {
 		if (rc != ERR_NOTFOUND)
 			log_error("channel to the master broke", LOG_ERR(&e));
-		stop(b, rc == ERR_NOTFOUND ? 0 : 1);
+		broker_stop(b, rc == ERR_NOTFOUND ? 0 : 1);
 		return;
 	}
 	if (m.type == LEASE_MSG_ADD_WORKER && nfds == 1) {
@@ -135,7 +135,9 @@ on_master(evutil_socket_t fd, short what, void *arg)
 		fd_close(&fds[i]);
 	struct broker_worker *w;
 	if (m.type == LEASE_MSG_STOP) {
-		stop(b, 0);
+		broker_stop(b, 0);
+	} else if (m.type == LEASE_MSG_DRAIN) {
+		lend_drain(b);
 	} else if (m.type == LEASE_MSG_LOG) {
 		return;
 	} else if (m.type == LEASE_MSG_REMOVE_WORKER) {
@@ -146,7 +148,7 @@ on_master(evutil_socket_t fd, short what, void *arg)
 			drop_worker(w);
 	} else {
 		log_error("unexpected message of the master");
-		stop(b, 1);
+		broker_stop(b, 1);
 	}
 }
 
@@ -154,7 +156,7 @@ static void
 on_parent(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	stop(arg, 1);
+	broker_stop(arg, 1);
 }
 
 static void

@@ -52,6 +52,7 @@ struct broker {
 	struct session_list idle_born, idle_cold; /* by their lend link; what died is still there */
 	struct queue queue;
 	size_t total;
+	bool is_draining;     /* ends with its last lease */
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
 	struct filler filler;
@@ -74,6 +75,7 @@ void selftest_failed(struct broker *b, const struct jail_fail *f);
 /* lend.c */
 void lend_request(struct broker *b, struct broker_worker *w, const struct lease_request *r);
 void lend_release(struct broker *b, struct broker_worker *w, uint64_t id);
+void lend_drain(struct broker *b);
 void lend_worker_gone(struct broker *b, struct broker_worker *w);
 void lend_step(struct broker *b); /* after anything changed */
 void lend_session_failed(struct broker *b, const struct jail_fail *f);
@@ -90,6 +92,7 @@ size_t watch_children(pid_t **ret_pids);
 void watch_children_free(pid_t **pids);
 
 /* broker.c */
+void broker_stop(struct broker *b, int code);
 void broker_tested(struct broker *b); /* tells the master and the workers, opens the pool */
 /* Runs until the master says stop or is gone. parent_fd: its end ends the broker (-1: none). With
  * b->is_tested set (refused before a session could be tried) it only refuses. */

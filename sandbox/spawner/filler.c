@@ -59,13 +59,8 @@ lost(struct broker *b, const char *why, int sys_errno)
 		return;
 	log_warn("the filler failed, no session is made until another runs", LOG_C("why", why),
 	    LOG_INT("errno", sys_errno));
-	event_free(f->ev);
-	f->ev = NULL;
-	fd_close(&f->fd);
 	f->in_flight = 0;
-	(void)event_del(f->ev_timer);
-	if (f->pid > 0)
-		(void)kill(f->pid, SIGKILL); /* filler_reaped() goes on */
+	filler_stop(b); /* filler_reaped() goes on */
 }
 
 /* False: nothing more to read now. */
@@ -211,13 +206,16 @@ filler_reaped(struct broker *b, pid_t pid)
 	f->pid = 0;
 	while (take_one(b)) /* what it made and told before */
 		;
-	lost(b, "it ended", 0);
+	if (!b->is_draining)
+		lost(b, "it ended", 0);
 	end_orphans(b);
 	for (s = TAILQ_FIRST(&b->sessions); s != NULL; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (s->state == SESSION_DYING && s->pid == 0)
 			lend_session_gone(b, s); /* not wanted any more, and never made */
 	}
+	if (b->is_draining)
+		return;
 	int ms = f->failures < 5 ? RESTART_MS << f->failures : RESTART_MAX_MS;
 	arm(f, f->failures++ == 0 ? 0 : ms);
 }
@@ -232,6 +230,19 @@ filler_init(struct broker *b)
 		return false;
 	start_or_wait(b);
 	return true;
+}
+
+void
+filler_stop(struct broker *b)
+{
+	struct filler *f = &b->filler;
+	if (f->ev != NULL)
+		event_free(f->ev);
+	f->ev = NULL;
+	fd_close(&f->fd);
+	(void)event_del(f->ev_timer);
+	if (f->pid > 0)
+		(void)kill(f->pid, SIGKILL);
 }
 
 void

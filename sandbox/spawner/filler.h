@@ -51,6 +51,7 @@ struct filler {
 bool filler_init(struct broker *b);
 /* s is in state ORDERED: it becomes STARTING, or its ops say failed. */
 void filler_order(struct broker *b, struct session *s);
+void filler_stop(struct broker *b); /* for good */
 void filler_reaped(struct broker *b, pid_t pid);
 
 #endif

@@ -305,9 +305,41 @@ refill(struct broker *b)
 	}
 }
 
+/* Workers ask the spawner that takes this one's place again. */
+void
+lend_drain(struct broker *b)
+{
+	struct session *s;
+	struct queue_request r;
+	b->is_draining = true;
+	filler_stop(b);
+	zygote_stop(b);
+	while (queue_expired(&b->queue, INT64_MAX, &r))
+		;
+	TAILQ_FOREACH(s, &b->sessions, link)
+		if (s->state != SESSION_LEASED)
+			session_kill(s);
+	lend_step(b);
+}
+
+static void
+end_when_drained(struct broker *b)
+{
+	const struct session *s;
+	TAILQ_FOREACH(s, &b->sessions, link)
+		if (s->state == SESSION_LEASED)
+			return;
+	log_notice("the last session has ended, this spawner has drained");
+	broker_stop(b, 0);
+}
+
 void
 lend_step(struct broker *b)
 {
+	if (b->is_draining) {
+		end_when_drained(b);
+		return;
+	}
 	serve_queue(b);
 	arm_deadline(b);
 	if (b->is_tested && b->report.refused == 0)
@@ -318,6 +350,8 @@ void
 lend_request(struct broker *b, struct broker_worker *w, const struct lease_request *r)
 {
 	int64_t deadline_ms = clock_mono_ms() + r->queue_ms;
+	if (b->is_draining)
+		return;
 	switch (queue_add(&b->queue, w, r->id, str_c(r->workspace), deadline_ms)) {
 	case QUEUE_ADDED:
 		lend_step(b);

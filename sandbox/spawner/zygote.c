@@ -85,6 +85,16 @@ zygote_failed(struct broker *b, const char *why, int sys_errno)
 	lend_step(b);
 }
 
+void
+zygote_stop(struct broker *b)
+{
+	if (b->zygote.state > ZYGOTE_RESTING)
+		end(b);
+	else if (b->zygote.ev_timer != NULL)
+		(void)event_del(b->zygote.ev_timer);
+	b->zygote.state = ZYGOTE_OFF;
+}
+
 /* --- its test
  * -------------------------------------------------------------------------------------
  */

@@ -48,6 +48,7 @@ void zygote_start(struct broker *b);
 bool zygote_is_ready(const struct broker *b);
 void zygote_give(struct broker *b, struct session *s); /* the session's walls stand */
 void zygote_placed(struct broker *b);                  /* its place is ready */
+void zygote_stop(struct broker *b);                    /* for good */
 void zygote_failed(struct broker *b, const char *why, int sys_errno);
 void zygote_reaped(struct broker *b, pid_t pid);
 

@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/integ/program.h"
+#include "tests/integ/streams.h"
 
 TestSuite(master, .timeout = 120);
 
@@ -259,19 +260,25 @@ wait_sandbox(struct server *s, const char *state)
 	return false;
 }
 
+#define CODE_BODY(code)                                                                            \
+	"{\"model\":\"fake:tool\",\"max_tokens\":100,\"tools\":[{\"type\":"                        \
+	"\"code_execution_20250825\",\"name\":\"code_execution\"}],\"messages\":[{"                \
+	"\"role\":\"user\",\"content\":\"run: " code "\"}]}"
+
 static void
-must_run_code(struct server *s, const char *when, bool is_whole)
+must_print(struct server *s, const char *when, const char *body, const char *text)
 {
 	struct reply r;
-	server_ask(s, "POST", "/v1/messages",
-	    STR("{\"model\":\"fake:tool\",\"max_tokens\":100,\"tools\":[{\"type\":"
-		"\"code_execution_20250825\",\"name\":\"code_execution\"}],\"messages\":[{"
-		"\"role\":\"user\",\"content\":\"run: print(6 * 7)\"}]}"),
-	    NULL, &r);
+	server_ask(s, "POST", "/v1/messages", str_c(body), NULL, &r);
 	cr_expect_eq(r.status, 200, "%s: %ld %s", when, r.status, r.body.ptr);
-	if (is_whole)
-		cr_expect(strstr(r.body.ptr, "42\\n") != NULL, "%s: %s", when, r.body.ptr);
+	cr_expect(strstr(r.body.ptr, text) != NULL, "%s: %s", when, r.body.ptr);
 	reply_done(&r);
+}
+
+static void
+must_run_code(struct server *s, const char *when)
+{
+	must_print(s, when, CODE_BODY("print(6 * 7)"), "42\\n");
 }
 
 Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_new_one)
@@ -281,7 +288,7 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	char out[4096];
 	long log_at;
 
-	must_run_code(s, "at first", true);
+	must_run_code(s, "at first");
 	server_expect(s, "the filler failed");
 	log_at = server_log_end(s);
 	/* What it makes has its title too, until that execs. */
@@ -290,7 +297,7 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	kill(pids[0], SIGKILL);
 	cr_assert(server_wait_log(s, "the filler failed", &log_at));
 	for (int i = 0; i < 4; i++)
-		must_run_code(s, "after the filler was killed", true);
+		must_run_code(s, "after the filler was killed");
 	server_expect(s, "child ended");
 	server_expect(s, "the sandbox spawner is gone");
 	log_at = server_log_end(s);
@@ -299,19 +306,88 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	cr_assert(server_wait_log(s, "child ended", &log_at));
 	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
 	for (int i = 0; i < 4; i++)
-		must_run_code(s, "after the spawner was killed", true);
+		must_run_code(s, "after the spawner was killed");
 
 	log_at = server_log_end(s);
 	server_write_conf(s, "sandbox_pids: 40\n");
 	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
-	/* Without a gap: the old one lends until the new one has passed its self-test. (What runs
-	 * in the old one at that moment ends with it.) */
+	/* Without a gap: the old one lends until the new one has passed its self-test, and what
+	 * runs in it at that moment goes on. */
 	for (int i = 0; i < 8; i++)
-		must_run_code(s, "while the spawner is replaced", false);
+		must_run_code(s, "while the spawner is replaced");
 	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
 	cr_assert(server_wait_log(s, "\"child ended\"", &log_at));
 	cr_expect(sandbox_is(s, "ready"));
 	for (int i = 0; i < 4; i++)
-		must_run_code(s, "after the settings changed", true);
+		must_run_code(s, "after the settings changed");
+	server_stop(&s);
+}
+
+/* The one process of that title; the code waits in it. */
+static pid_t
+wait_process(struct server *s, const char *title)
+{
+	pid_t pids[16];
+	for (int i = 0; i < 500; i++) {
+		if (server_pids(s, title, pids, 16) == 1)
+			return pids[0];
+		pause_short();
+	}
+	cr_assert(false, "no %s", title);
+	return 0;
+}
+
+Test(master, a_running_call_survives_changed_sandbox_settings)
+{
+	struct server *s = start_with_sandbox();
+	pid_t pids[16];
+	char out[4096];
+
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.7']); print(6 * 7)"));
+	pid_t held = wait_process(s, "4711.7");
+	long log_at = server_log_end(s);
+	server_write_conf(s, "sandbox_memory_bytes: 700MiB\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
+
+	must_print(s, "in the new spawner",
+	    CODE_BODY("import resource; print(resource.getrlimit(resource.RLIMIT_AS)[1])"),
+	    "734003200\\n");
+	cr_expect_eq(server_pids(s, "4711.7", pids, 16), 1, "the call that runs was ended");
+	kill(held, SIGTERM);
+	cr_expect(stream_wait(fd, "42\\n"), "it did not go on");
+	close(fd);
+	cr_expect(server_wait_log(s, "this spawner has drained", &log_at));
+	cr_expect(server_wait_log(s, "\"child ended\"", &log_at));
+	for (int i = 0; i < 500 && server_pids(s, "otari: spawner", pids, 16) > 2; i++)
+		pause_short();
+	cr_expect_eq(server_pids(s, "otari: spawner", pids, 16), 2, "the old one is still there");
+	must_run_code(s, "at last");
+	server_stop(&s);
+}
+
+Test(master, a_replaced_spawner_does_not_wait_for_ever)
+{
+	struct server *s = start_with_sandbox();
+	char out[4096];
+
+	server_write_conf(s, "drain_timeout_ms: 200\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.8']); print(6 * 7)"));
+	(void)wait_process(s, "4711.8");
+	long log_at = server_log_end(s);
+	server_expect(s, "child ended");
+	server_expect(s, "killing a child");
+	server_expect(s, "code session broke");
+	server_expect(s, "a replaced sandbox spawner is gone");
+	server_write_conf(s, "drain_timeout_ms: 200\nsandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_expect(server_wait_log(s, "a replaced sandbox spawner is gone", &log_at));
+	close(fd);
+	must_run_code(s, "in the new spawner");
+	server_write_conf(s, "sandbox_pids: 40\n"); /* the service is to stop in peace */
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
 	server_stop(&s);
 }

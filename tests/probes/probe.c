@@ -80,6 +80,7 @@ probe_start(struct probe_host *h, const char *init_path, const struct sandbox_se
 	}
 	h->report = got.selftest;
 	h->base = event_base_new();
+	h->worker = fd_dup(worker[0]);
 	struct code_config cfg = {.timeout_ms = 10000,
 	    .queue_ms = 5000,
 	    .max_files = s->output_max_files,
@@ -96,6 +97,7 @@ probe_stop(struct probe_host *h)
 	if (h->base != NULL)
 		event_base_free(h->base);
 	fd_close(&h->ctl);
+	fd_close(&h->worker);
 	(void)waitpid(h->spawner, NULL, 0);
 }
 

@@ -21,6 +21,7 @@ struct probe_host {
 	int ctl;
 	struct lease_selftest report;
 	struct code_backend *backend;
+	int worker; /* a copy of the worker's end */
 };
 
 /* How the spawner runs. */

@@ -48,6 +48,16 @@ session_rig_turn(struct session_rig *r)
 		(void)event_base_loop(r->base, EVLOOP_NONBLOCK);
 }
 
+int
+session_rig_replace(struct session_rig *r)
+{
+	int pair[2], old = r->spawner;
+	CHECK(fd_socketpair_seqpacket(pair, true));
+	r->spawner = pair[1];
+	code_backend_attach(r->backend, pair[0]);
+	return old;
+}
+
 static bool
 next_message(struct session_rig *r, union lease_msg *m)
 {

@@ -29,6 +29,8 @@ void session_rig_turn(struct session_rig *r); /* until nothing more is ready */
 /* Reads the request and answers with fresh descriptors. */
 void session_rig_lend(struct session_rig *r);
 void session_rig_answer(struct session_rig *r, enum lease_status status, const char *text);
+/* Another spawner takes the place; what was is still spawner's other end, returned. */
+int session_rig_replace(struct session_rig *r);
 bool session_rig_released(struct session_rig *r); /* a RELEASE was sent */
 void session_rig_send(struct session_rig *r, uint8_t type, const void *payload, size_t n);
 void session_rig_result(struct session_rig *r, uint32_t flags, int32_t code);

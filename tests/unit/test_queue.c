@@ -50,14 +50,14 @@ Test(queue, workspaces_take_turns_whatever_one_of_them_asks_for)
 Test(queue, a_workspace_with_all_its_sessions_waits_and_others_go_on)
 {
 	struct queue q;
-	struct queue_request first, second, r;
+	struct queue_request first, second, other, r;
 	queue_init(&q, 100, 50, 2);
 	for (uint64_t i = 1; i <= 4; i++)
 		add(&q, "w", i, 1000);
 	add(&q, "v", 10, 1000);
 	cr_expect_eq(q.servable, 3);
 	cr_assert(queue_next(&q, &first) && first.id == 1);
-	cr_assert(queue_next(&q, &r) && r.id == 10);
+	cr_assert(queue_next(&q, &other) && other.id == 10);
 	cr_assert(queue_next(&q, &second) && second.id == 2);
 	cr_expect_not(queue_next(&q, &r), "a third at a time");
 	cr_expect_eq(q.waiting, 2);
@@ -65,7 +65,10 @@ Test(queue, a_workspace_with_all_its_sessions_waits_and_others_go_on)
 	queue_session_ended(&q, second.workspace);
 	cr_assert(queue_next(&q, &r));
 	cr_expect_eq(r.id, 3);
-	cr_expect_not(queue_next(&q, &r));
+	cr_expect_not(queue_next(&q, &second));
+	queue_session_ended(&q, r.workspace);
+	queue_session_ended(&q, first.workspace);
+	queue_session_ended(&q, other.workspace);
 	queue_done(&q);
 }
 

@@ -6,13 +6,10 @@
 
 #include "base/check.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/mem.h"
 
 /* The spawner answers at the deadline; this is for one that does not. */
 #define ANSWER_SLACK_MS 3000
-
-static void on_spawner(evutil_socket_t fd, short what, void *arg);
 
 static struct local_backend *
 backend_of(const struct local_open *o)
@@ -58,15 +55,15 @@ open_send(struct local_open *o)
 	struct local_backend *b = backend_of(o);
 	struct lease_request r = {.type = LEASE_MSG_LEASE, .queue_ms = o->queue_ms, .id = o->id};
 	struct err e;
-	if (b->fd < 0)
+	if (b->link == NULL)
 		return; /* code_backend_attach sends it */
 	memcpy(r.workspace, o->workspace, sizeof(r.workspace));
-	enum err_code rc = lease_send(b->fd, &r, NULL, 0, &e);
+	enum err_code rc = lease_send(b->link->fd, &r, NULL, 0, &e);
 	if (rc == ERR_OK)
 		o->is_sent = true;
 	else if (rc == ERR_BUSY)
 		open_fail_later(o, ERR_BUSY, "too many wait for a sandbox");
-	/* else: on_spawner sees the end */
+	/* else: the link sees the end */
 }
 
 static void
@@ -76,7 +73,7 @@ on_open_timer(evutil_socket_t fd, short what, void *arg)
 	struct local_open *o = arg;
 	struct err e = o->failed;
 	if (e.code == ERR_OK) {
-		local_release(backend_of(o), o->id);
+		local_release(backend_of(o)->link, o->id);
 		if (backend_of(o)->state == LOCAL_GONE)
 			(void)err_set(&e, ERR_UNSUPPORTED, "the sandbox spawner is not running");
 		else
@@ -112,38 +109,24 @@ local_open_cancel(struct code_open *port)
 {
 	struct local_open *o = (struct local_open *)port;
 	if (o->is_sent)
-		local_release(backend_of(o), o->id);
+		local_release(backend_of(o)->link, o->id);
 	open_free(o);
 }
 
 void
-local_release(struct local_backend *b, uint64_t lease_id)
+local_link_lost(struct local_backend *b)
 {
-	struct lease_release r = {.type = LEASE_MSG_RELEASE, .id = lease_id};
-	struct err e;
-	/* A full socket: init ends by itself when its control socket closes. */
-	if (b->fd >= 0)
-		(void)!lease_send(b->fd, &r, NULL, 0, &e);
-}
-
-static void
-spawner_lost(struct local_backend *b, const struct err *e)
-{
-	if (b->ev != NULL)
-		event_free(b->ev);
-	b->ev = NULL;
-	fd_close(&b->fd);
+	local_link_retire(&b->link);
 	b->state = LOCAL_GONE;
-	if (e != NULL)
-		log_warn("the sandbox spawner is gone, waiting for the next", LOG_ERR(e));
 	struct local_open *o;
 	TAILQ_FOREACH(o, &b->opens, link)
 		o->is_sent = false;
 }
 
-static void
-take_answer(struct local_backend *b, const struct lease_answer *a, int fds[LEASE_FDS], size_t nfds)
+void
+local_answered(struct local_link *l, const struct lease_answer *a, int fds[LEASE_FDS], size_t nfds)
 {
+	struct local_backend *b = l->backend;
 	static const enum err_code codes[] = {[LEASE_BUSY] = ERR_BUSY,
 	    [LEASE_REFUSED] = ERR_UNSUPPORTED,
 	    [LEASE_FAILED] = ERR_INTERNAL};
@@ -156,72 +139,41 @@ take_answer(struct local_backend *b, const struct lease_answer *a, int fds[LEASE
 		for (size_t i = 0; i < nfds; i++)
 			fd_close(&fds[i]);
 		if (is_lease)
-			local_release(b, a->id);
+			local_release(l, a->id);
 	}
 	if (o == NULL)
 		return;
 	if (is_lease) {
+		if (!l->is_current) /* which was asked, too */
+			local_release(b->link, o->id);
 		code_on_open *on_open = o->port.on_open;
 		void *arg = o->port.arg;
-		struct code_session *s = local_session_new(b, o->id, fds);
+		struct code_session *s = local_session_new(l, o->id, fds);
 		open_free(o);
 		on_open(s, NULL, arg);
 		return;
 	}
+	if (!l->is_current)
+		return; /* the one that is current has been asked since */
 	struct err e;
 	(void)err_set(&e, a->status == LEASE_OK ? ERR_PROTO : codes[a->status], "%s", a->text);
 	open_failed(o, &e);
 }
 
-static void
-take_state(struct local_backend *b, const struct lease_state *st)
+void
+local_told(struct local_backend *b, const struct lease_state *st)
 {
 	b->state = st->refused != 0 ? LOCAL_REFUSED : LOCAL_READY;
 	memcpy(b->why, st->text, sizeof(b->why));
 }
 
 static void
-on_spawner(evutil_socket_t fd, short what, void *arg)
-{
-	(void)what;
-	struct local_backend *b = arg;
-	union lease_msg m;
-	int fds[LEASE_FDS];
-	size_t nfds = 0;
-	struct err e;
-	enum err_code rc = lease_recv(fd, &m, fds, &nfds, &e);
-	if (rc == ERR_BUSY)
-		return;
-	if (rc != ERR_OK) {
-		spawner_lost(b, &e);
-		return;
-	}
-	if (m.type == LEASE_MSG_ANSWER) {
-		take_answer(b, &m.answer, fds, nfds);
-		return;
-	}
-	for (size_t i = 0; i < nfds; i++)
-		fd_close(&fds[i]);
-	if (m.type == LEASE_MSG_STATE) {
-		take_state(b, &m.state);
-		return;
-	}
-	(void)err_set(&e, ERR_PROTO, "unexpected message %#x", m.type);
-	spawner_lost(b, &e);
-}
-
-static void
 local_attach(struct code_backend *port, int spawner_fd)
 {
 	struct local_backend *b = (struct local_backend *)port;
-	spawner_lost(b, NULL);
-	b->fd = spawner_fd;
+	local_link_retire(&b->link);
+	b->link = local_link_new(b, spawner_fd);
 	b->state = LOCAL_STARTING;
-	b->ev = event_new(port->base, spawner_fd, EV_READ | EV_PERSIST, on_spawner, b);
-	CHECK(b->ev != NULL);
-	(void)fd_set_nonblock(spawner_fd, true);
-	(void)fd_set_cloexec(spawner_fd, true);
-	(void)event_add(b->ev, NULL);
 	struct local_open *o;
 	TAILQ_FOREACH(o, &b->opens, link)
 		if (o->failed.code == ERR_OK)
@@ -233,7 +185,7 @@ local_free(struct code_backend *port)
 {
 	struct local_backend *b = (struct local_backend *)port;
 	CHECK(TAILQ_EMPTY(&b->opens));
-	spawner_lost(b, NULL);
+	local_link_retire(&b->link);
 	mem_free(b);
 }
 
@@ -279,7 +231,6 @@ code_backend_new_local(struct event_base *base, int spawner_fd, const struct cod
 	(void)reterr;
 	struct local_backend *b = MEM_NEW(struct local_backend);
 	code_backend_init(&b->port, &local_ops, base, cfg);
-	b->fd = -1;
 	b->state = LOCAL_GONE;
 	b->next_id = 1;
 	TAILQ_INIT(&b->opens);

@@ -1,8 +1,8 @@
 /* local.h - the `local` backend's own structures: sessions leased from the spawner of this host
  *
  * Process: worker; only for the files of worker/code.
- * Files:   local.c (backend, leases), local_session.c (life of a session, its frames),
- *          local_exec.c (one exec: output, frames, result), local_put.c (files in).
+ * Files:   local.c (backend, leases), local_link.c (one spawner), local_session.c (life of a
+ * session, its frames), local_exec.c (one exec: output, frames, result), local_put.c (files in).
  */
 #ifndef OTARI_WORKER_CODE_LOCAL_H
 #define OTARI_WORKER_CODE_LOCAL_H
@@ -27,10 +27,18 @@ TAILQ_HEAD(local_opens, local_open);
 
 enum local_state { LOCAL_STARTING, LOCAL_READY, LOCAL_REFUSED, LOCAL_GONE };
 
+/* To one spawner. A replaced one stays until its last session here ends. */
+struct local_link {
+	struct local_backend *backend;
+	int fd; /* -1: it ended */
+	struct event *ev;
+	size_t sessions;
+	bool is_current; /* of the backend: it gets the requests */
+};
+
 struct local_backend {
 	struct code_backend port; /* first */
-	int fd;                   /* to the spawner; -1: gone */
-	struct event *ev;
+	struct local_link *link;  /* NULL: gone */
 	enum local_state state;
 	char why[LEASE_TEXT_MAX];
 	struct local_opens opens;
@@ -46,6 +54,7 @@ struct local_capture {
 
 struct local_session {
 	struct code_session port; /* first */
+	struct local_link *link;  /* that lent it */
 	uint64_t lease_id;
 	bool has_result;
 	int ctl;
@@ -78,7 +87,7 @@ local_backend_of(const struct code_session *s)
 
 /* local_session.c */
 struct code_session *local_session_new(
-    struct local_backend *b, uint64_t lease_id, const int fds[LEASE_FDS]);
+    struct local_link *l, uint64_t lease_id, const int fds[LEASE_FDS]);
 void local_session_start(struct code_session *s, struct code_op *op);
 void local_session_fail(struct code_session *s, struct code_op *op, const struct err *e);
 void local_session_go_on(struct code_session *s);
@@ -104,7 +113,16 @@ void local_exec_frame(
     struct local_session *s, struct code_op *op, uint8_t type, struct str payload);
 void local_exec_fail(struct local_session *s, struct code_op *op, const struct err *e);
 
-/* local.c */
-void local_release(struct local_backend *b, uint64_t lease_id);
+/* local_link.c */
+struct local_link *local_link_new(struct local_backend *b, int spawner_fd); /* takes it over */
+void local_link_retire(struct local_link **l); /* another one, or none, takes its place */
+void local_link_leave(struct local_link *l);   /* a session of it ended */
+void local_release(struct local_link *l, uint64_t lease_id); /* NULL: nothing */
+
+/* local.c, called by local_link.c */
+void local_answered(
+    struct local_link *l, const struct lease_answer *a, int fds[LEASE_FDS], size_t nfds);
+void local_told(struct local_backend *b, const struct lease_state *st);
+void local_link_lost(struct local_backend *b); /* the current one */
 
 #endif

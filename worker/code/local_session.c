@@ -142,11 +142,13 @@ on_late(evutil_socket_t fd, short what, void *arg)
 }
 
 struct code_session *
-local_session_new(struct local_backend *b, uint64_t lease_id, const int fds[LEASE_FDS])
+local_session_new(struct local_link *l, uint64_t lease_id, const int fds[LEASE_FDS])
 {
-	struct event_base *base = b->port.base;
+	struct event_base *base = l->backend->port.base;
 	struct local_session *s = MEM_NEW(struct local_session);
-	code_session_init(&s->port, &b->port);
+	code_session_init(&s->port, &l->backend->port);
+	s->link = l;
+	l->sessions++;
 	s->lease_id = lease_id;
 	s->ctl = fds[LEASE_FD_CTL];
 	s->in = mem_alloc(FRAME_HEAD + FRAME_MAX);
@@ -179,7 +181,7 @@ local_session_stop(struct code_session *port)
 	(void)event_del(s->ev_late);
 	(void)event_del(s->out.ev);
 	(void)event_del(s->err.ev);
-	local_release(local_backend_of(port), s->lease_id);
+	local_release(s->link, s->lease_id);
 }
 
 void
@@ -187,7 +189,8 @@ local_session_close(struct code_session *port)
 {
 	struct local_session *s = local_of(port);
 	if (!port->is_broken)
-		local_release(local_backend_of(port), s->lease_id);
+		local_release(s->link, s->lease_id);
+	local_link_leave(s->link);
 	event_free(s->ev_read);
 	event_free(s->ev_write);
 	event_free(s->ev_late);
