@@ -6,60 +6,13 @@
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
-#include "tests/integ/harness.h"
 #include "tests/integ/streams.h"
+#include "tests/integ/talks.h"
 
 TestSuite(caps, .timeout = 240);
 
-#define DATED    "{\"type\":\"code_execution_20250522\",\"name\":\"code_execution\"}"
-#define INTERP   "{\"type\":\"code_interpreter\",\"container\":{\"type\":\"auto\"}}"
-#define OURS     "{\"type\":\"otari_code_execution\"}"
-#define MESSAGES "/v1/messages"
-#define ANSWERS  "/v1/responses"
-#define CHAT     "/v1/chat/completions"
-
-/* talk: the messages or items; free with mem_free. */
-static char *
-body_of(const char *path, const char *model, const char *tool, bool stream, const char *talk,
-    const char *more)
-{
-	struct buf b = BUF_INIT(4u << 20);
-
-	buf_printf(&b, "{\"model\":\"%s\",\"stream\":%s,\"tools\":[%s],\"%s\":[%s]%s%s}", model,
-	    stream ? "true" : "false", tool, strcmp(path, ANSWERS) == 0 ? "input" : "messages",
-	    talk, strcmp(path, MESSAGES) == 0 ? ",\"max_tokens\":999" : "", more);
-	char *text = mem_strndup(b.ptr, b.len);
-	buf_done(&b);
-	return text;
-}
-
-static void
-ask(struct server *s, const char *path, const char *model, const char *tool, bool stream,
-    const char *talk, const char *more, struct reply *r)
-{
-	char *body = body_of(path, model, tool, stream, talk, more);
-
-	server_ask(s, "POST", path, str_c(body), NULL, r);
-	mem_free(body);
-}
-
-static char *
-last_body(struct server *s)
-{
-	struct reply r;
-
-	fake_ask(s, "GET", "/_last", STR_NULL, &r);
-	json_t *root = reply_json(&r);
-	char *text = mem_strdup(at(root, "body"));
-	json_decref(root);
-	reply_done(&r);
-	return text;
-}
-
-#define GO             "{\"role\":\"user\",\"content\":\"go\"}"
-#define TWO            ",\"max_tool_iterations\":2"
-#define HAS(r, text)   cr_expect(strstr((r).body.ptr, text) != NULL, "%s\n%s", text, (r).body.ptr)
-#define LACKS(r, text) cr_expect(strstr((r).body.ptr, text) == NULL, "%s\n%s", text, (r).body.ptr)
+#define GO  "{\"role\":\"user\",\"content\":\"go\"}"
+#define TWO ",\"max_tool_iterations\":2"
 
 /* differs: row 17. */
 Test(caps, rounds_end_a_native_turn_so_that_it_can_be_gone_on_from)
@@ -68,13 +21,13 @@ Test(caps, rounds_end_a_native_turn_so_that_it_can_be_gone_on_from)
 	struct reply r;
 
 	for (int stream = 0; stream < 2; stream++) {
-		ask(s, MESSAGES, "fake:forever", DATED, stream, GO, TWO, &r);
+		talk_ask(s, MESSAGES, "fake:forever", DATED, stream, GO, TWO, &r);
 		cr_expect_eq(r.status, 200);
 		HAS(r, "\"stop_reason\":\"pause_turn\"");
 		HAS(r, "\"stdout\":\"2\\n\"");
 		LACKS(r, "\"stdout\":\"3\\n\"");
 		reply_done(&r);
-		ask(s, ANSWERS, "fake:forever", INTERP, stream, GO, TWO, &r);
+		talk_ask(s, ANSWERS, "fake:forever", INTERP, stream, GO, TWO, &r);
 		cr_expect_eq(r.status, 200);
 		HAS(r, "\"status\":\"incomplete\"");
 		HAS(r, "\"incomplete_details\":{\"reason\":\"max_output_tokens\"}");
@@ -97,13 +50,13 @@ Test(caps, rounds_are_a_422_where_nothing_was_shown)
 	struct reply r;
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-		ask(s, paths[i], "fake:forever", OURS, false, GO, TWO, &r);
+		talk_ask(s, paths[i], "fake:forever", OURS, false, GO, TWO, &r);
 		cr_expect_eq(r.status, 422, "%s: %ld %s", paths[i], r.status, r.body.ptr);
 		HAS(r, "more than 2 rounds");
 		HAS(r, "\"invalid_request_error\"");
 		reply_done(&r);
 		/* "Round 1. " is out by then */
-		ask(s, paths[i], "fake:forever", OURS, true, GO, TWO, &r);
+		talk_ask(s, paths[i], "fake:forever", OURS, true, GO, TWO, &r);
 		cr_expect_eq(r.status, 200);
 		HAS(r, ends[i]);
 		HAS(r, "more than 2 rounds");
@@ -146,7 +99,7 @@ Test(caps, a_paused_turn_goes_on_at_a_provider_that_continues_none)
 		const char *tool = is_answers ? INTERP : DATED;
 		const char *model = models[i / 2];
 		static const char *const header[] = {"Otari-Code-Execution: otari", NULL};
-		char *body = body_of(path, model, tool, false, GO, TWO);
+		char *body = talk_body(path, model, tool, false, GO, TWO);
 		server_ask(s, "POST", path, str_c(body), &(struct ask_opts){.headers = header}, &r);
 		mem_free(body);
 		cr_assert_eq(r.status, 200, "%s: %s", model, r.body.ptr);
@@ -154,12 +107,12 @@ Test(caps, a_paused_turn_goes_on_at_a_provider_that_continues_none)
 		    is_answers ? echoed(&r, "output", "", "")
 			       : echoed(&r, "content", "{\"role\":\"assistant\",\"content\":", "}");
 		reply_done(&r);
-		body = body_of(path, model, tool, false, talk, ",\"max_tool_iterations\":1");
+		body = talk_body(path, model, tool, false, talk, ",\"max_tool_iterations\":1");
 		server_ask(s, "POST", path, str_c(body), &(struct ask_opts){.headers = header}, &r);
 		mem_free(body);
 		cr_expect_eq(r.status, 200, "%s: %s", model, r.body.ptr);
 		reply_done(&r);
-		char *got = last_body(s);
+		char *got = provider_saw(s, 0);
 		const char *ran = strstr(got, "print(2)");
 		const char *go_on = ran != NULL ? strstr(ran, "Continue.") : NULL;
 		cr_expect(go_on != NULL, "%s %s: %s", path, model, got);
@@ -205,7 +158,7 @@ static int
 hold_session(struct server *s)
 {
 	double before = server_metric(s, "otari_sandbox_leases_total");
-	char *body = body_of(MESSAGES, "fake:tool", DATED, true, SLOW, "");
+	char *body = talk_body(MESSAGES, "fake:tool", DATED, true, SLOW, "");
 	int fd = stream_open(s, MESSAGES, body);
 
 	mem_free(body);
@@ -230,14 +183,14 @@ Test(caps, a_full_sandbox_is_waited_for_and_then_a_503_in_every_dialect)
 	server_expect(s, "no code session");
 	int fd = hold_session(s);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		ask(s, rows[i].path, "fake:tool", rows[i].tool, false,
+		talk_ask(s, rows[i].path, "fake:tool", rows[i].tool, false,
 		    "{\"role\":\"user\",\"content\":\"run: print(1)\"}", "", &r);
 		cr_expect_eq(r.status, 503, "%s: %ld %s", rows[i].path, r.status, r.body.ptr);
 		cr_expect(str_eq(reply_header(&r, "retry-after"), STR("5")), "%s", r.head.ptr);
 		HAS(r, "\"detail\"");
 		HAS(r, "all sandboxes are in use");
 		reply_done(&r);
-		ask(s, rows[i].path, "fake:rounds-1", rows[i].tool, true, GO, "", &r);
+		talk_ask(s, rows[i].path, "fake:rounds-1", rows[i].tool, true, GO, "", &r);
 		cr_expect_eq(r.status, 200);
 		HAS(r, rows[i].begun);
 		HAS(r, "sandbox");
@@ -255,7 +208,7 @@ Test(caps, who_waits_gets_the_session_that_comes_free)
 	struct server *s = start_sandboxed(&(struct server_opts){
 	    .workers = 1, .conf = "sandbox_max_sessions: 1\nsandbox_queue_ms: 60000\n"});
 	int first = hold_session(s);
-	char *body = body_of(MESSAGES, "fake:tool", DATED, true,
+	char *body = talk_body(MESSAGES, "fake:tool", DATED, true,
 	    "{\"role\":\"user\",\"content\":\"run: print(6 * 7)\"}", "");
 	int second = stream_open(s, MESSAGES, body);
 
@@ -278,13 +231,13 @@ Test(caps, j9_code_ends_and_the_session_comes_back_when_the_client_leaves)
 
 	for (size_t i = 0; i < ARRAY_LEN(paths) * 2; i++) {
 		double before = server_metric(s, "otari_sandbox_leases_total");
-		char *body = body_of(paths[i / 2], "fake:tool", OURS, i % 2, SLOW, "");
+		char *body = talk_body(paths[i / 2], "fake:tool", OURS, i % 2, SLOW, "");
 		int fd = stream_open(s, paths[i / 2], body);
 		cr_assert(wait_metric(s, "otari_sandbox_leases_total", before + 1));
 		(void)close(fd);
 		mem_free(body);
 		/* 300 s of sleep are not waited for: the next code has the one session there is */
-		ask(s, CHAT, "fake:tool", OURS, false,
+		talk_ask(s, CHAT, "fake:tool", OURS, false,
 		    "{\"role\":\"user\",\"content\":\"run: print(6 * 7)\"}", "", &r);
 		cr_expect_eq(r.status, 200, "%s", r.body.ptr);
 		HAS(r, "42");

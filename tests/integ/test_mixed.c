@@ -1,14 +1,14 @@
 /* One turn with a call of our tool and one of the client's: what ours gave reaches the model with
  * the client's next request, in every dialect, whatever the client sends back of what it was shown.
  */
-#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
 #include "tests/integ/admin.h"
-#include "tests/integ/harness.h"
+#include "tests/integ/talks.h"
 #include "tests/unit/dbfix.h"
 
 TestSuite(mixed, .timeout = 240);
@@ -22,9 +22,6 @@ TestSuite(mixed, .timeout = 240);
 #define RESPONSES_TOOLS(declaration)                                                               \
 	"\"tools\":[" declaration ",{\"type\":\"function\",\"name\":\"get_weather\","              \
 	"\"parameters\":{\"type\":\"object\"}}]"
-#define DATED       "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
-#define EXPLICIT    "{\"type\":\"otari_code_execution\"}"
-#define INTERPRETER "{\"type\":\"code_interpreter\",\"container\":{\"type\":\"auto\"}}"
 
 #define QUESTION "{\"role\":\"user\",\"content\":\"run: print(6 * 7, 'from ours')\"}"
 #define OUTPUT   "42 from ours"
@@ -40,7 +37,7 @@ static const struct way ways[] = {
 	",{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"%1$s\",\"type\":"
 	"\"function\",\"function\":{\"name\":\"get_weather\",\"arguments\":\"{}\"}}]},{\"role\":"
 	"\"tool\",\"tool_call_id\":\"%1$s\",\"content\":\"rain\"}"},
-    {"messages, plain", "/v1/messages", MESSAGES_TOOLS(EXPLICIT),
+    {"messages, plain", "/v1/messages", MESSAGES_TOOLS(OURS),
 	",{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"%1$s\",\"name\":"
 	"\"get_weather\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":"
 	"\"tool_result\",\"tool_use_id\":\"%1$s\",\"content\":\"rain\"}]}"},
@@ -48,11 +45,11 @@ static const struct way ways[] = {
 	",{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"%1$s\",\"name\":"
 	"\"get_weather\",\"input\":{}}]},{\"role\":\"user\",\"content\":[{\"type\":"
 	"\"tool_result\",\"tool_use_id\":\"%1$s\",\"content\":\"rain\"}]}"},
-    {"responses, plain", "/v1/responses", RESPONSES_TOOLS(EXPLICIT),
+    {"responses, plain", "/v1/responses", RESPONSES_TOOLS(OURS),
 	",{\"type\":\"function_call\",\"call_id\":\"%1$s\",\"name\":\"get_weather\","
 	"\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"%1$s\","
 	"\"output\":\"rain\"}"},
-    {"responses, items dropped", "/v1/responses", RESPONSES_TOOLS(INTERPRETER),
+    {"responses, items dropped", "/v1/responses", RESPONSES_TOOLS(INTERP),
 	",{\"type\":\"function_call\",\"call_id\":\"%1$s\",\"name\":\"get_weather\","
 	"\"arguments\":\"{}\"},{\"type\":\"function_call_output\",\"call_id\":\"%1$s\","
 	"\"output\":\"rain\"}"},
@@ -106,30 +103,6 @@ formatted(const char *fmt, const char *id)
 	return text;
 }
 
-/* The body that reached the provider last; free with mem_free. */
-static char *
-last_body(struct server *s)
-{
-	struct reply r;
-
-	fake_ask(s, "GET", "/_last", STR_NULL, &r);
-	json_t *root = reply_json(&r);
-	char *text = mem_strdup(at(root, "body"));
-	json_decref(root);
-	reply_done(&r);
-	return text;
-}
-
-static size_t
-occurrences(const char *in, const char *what)
-{
-	size_t n = 0;
-
-	for (const char *p = in; (p = strstr(p, what)) != NULL; p += strlen(what))
-		n++;
-	return n;
-}
-
 /* The first turn; the id of the client's call. */
 static void
 first_turn(
@@ -152,7 +125,7 @@ resume(struct server *s, const struct way *w, const char *provider, bool stream,
 	for (int i = 0; i < 2; i++) {
 		ask(s, w, provider, stream, rest, NULL, &r);
 		reply_done(&r);
-		body[i] = last_body(s);
+		body[i] = provider_saw(s, 0);
 	}
 	cr_expect_str_eq(body[0], body[1], "%s to %s", w->name, provider);
 	cr_expect_eq(occurrences(body[0], OUTPUT "\\n") + occurrences(body[0], OUTPUT "\""), 1,
@@ -276,7 +249,7 @@ Test(mixed, nobody_else_gets_the_result)
 		char *rest = formatted(ways[i].resume, id);
 		ask(s, &ways[i], "fake", false, rest, eve.s, &r);
 		reply_done(&r);
-		char *body = last_body(s);
+		char *body = provider_saw(s, 0);
 		cr_expect_eq(
 		    occurrences(body, "[code was executed]"), 0, "%s: %s", ways[i].name, body);
 		mem_free(body);
@@ -288,36 +261,29 @@ Test(mixed, nobody_else_gets_the_result)
 /* --- providers that give their call ids again ------------------------------------------------- */
 
 static void
-add_call(struct buf *b, const char *id, const char *name, const char *arguments)
+add_call(json_t *calls, const char *id, const char *name, const char *arguments)
 {
-	if (id == NULL)
-		return;
-	buf_printf(b, "%s{\\\"id\\\":\\\"%s\\\",\\\"type\\\":\\\"function\\\",",
-	    str_ends(buf_str(b), STR("}}")) ? "," : "", id);
-	buf_printf(b, "\\\"function\\\":{\\\"name\\\":\\\"%s\\\",\\\"arguments\\\":\\\"%s\\\"}}",
-	    name, arguments);
+	if (id != NULL)
+		json_array_append_new(
+		    calls, json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", id, "type", "function",
+			       "function", "name", name, "arguments", arguments));
 }
 
 /* The next answer: a call of our tool, of the client's, or both (NULL: not). */
 static void
 answer_with_ids(struct server *s, const char *ours, const char *theirs)
 {
-	struct reply r;
-	struct buf b = BUF_INIT(8192);
+	json_t *calls = json_array();
 
-	buf_add(&b,
-	    STR("{\"content_type\":\"application/json\",\"pieces\":[\"{\\\"id\\\":\\\"c\\\","
-		"\\\"object\\\":\\\"chat.completion\\\",\\\"model\\\":\\\"m\\\",\\\"choices\\\":"
-		"[{\\\"index\\\":0,\\\"message\\\":{\\\"role\\\":\\\"assistant\\\",\\\"content\\\":"
-		"null,\\\"tool_calls\\\":["));
-	add_call(&b, ours, "code_execution",
-	    "{\\\\\\\"code\\\\\\\":\\\\\\\"print(6 * 7, 'from ours')\\\\\\\"}");
-	add_call(&b, theirs, "get_weather", "{}");
-	buf_add(&b, STR("]},\\\"finish_reason\\\":\\\"tool_calls\\\"}]}\"]}"));
-	fake_ask(s, "POST", "/_next", buf_str(&b), &r);
-	cr_assert(r.status == 200 || r.status == 204, "%ld %s", r.status, r.body.ptr);
-	reply_done(&r);
-	buf_done(&b);
+	add_call(calls, ours, "code_execution", "{\"code\":\"print(6 * 7, 'from ours')\"}");
+	add_call(calls, theirs, "get_weather", "{}");
+	json_t *answer = json_pack("{s:s, s:s, s:s, s:[{s:i, s:{s:s, s:n, s:o}, s:s}]}", "id", "c",
+	    "object", "chat.completion", "model", "m", "choices", "index", 0, "message", "role",
+	    "assistant", "content", "tool_calls", calls, "finish_reason", "tool_calls");
+	char *text = json_dumps(answer, 0);
+	provider_answers(s, text, false);
+	free(text);
+	json_decref(answer);
 }
 
 Test(mixed, what_ran_in_an_earlier_round_of_the_turn_comes_along)
@@ -378,7 +344,7 @@ Test(mixed, a_result_that_could_be_anothers_is_nobodys)
 	reply_done(&r);
 	ask(s, &ways[0], "fake", false, rest, NULL, &r);
 	reply_done(&r);
-	char *body = last_body(s);
+	char *body = provider_saw(s, 0);
 	cr_expect_eq(occurrences(body, "another conversation"), 0, "%s", body);
 	cr_expect_eq(occurrences(body, "[code was executed]"), 0, "%s", body);
 	mem_free(body);
