@@ -12,6 +12,10 @@ audience_workers(struct build *b, int *ret_fd, struct err *reterr)
 			    arena_printf(
 				b->arena, "provider/%.*s", STR_FMT(b->conf->providers[i].name)),
 			    b->provider_keys[i]);
+	if (b->sandbox_token.ptr != NULL)
+		secrets_builder_add(s, STR("sandbox_token"), b->sandbox_token);
+	if (b->sandbox_serve_token.ptr != NULL)
+		secrets_builder_add(s, STR("sandbox_serve_token"), b->sandbox_serve_token);
 	if (b->tls_key.ptr != NULL) {
 		secrets_builder_add(s, STR("tls_cert"), b->tls_cert);
 		secrets_builder_add(s, STR("tls_key"), b->tls_key);

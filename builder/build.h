@@ -16,7 +16,14 @@
 #define BUILD_ARENA_BYTES (256u * 1024u * 1024u)
 #define BUILD_SECRET_MAX  65536u /* bytes of a key or certificate file */
 
-enum wanted_use { WANT_PROVIDER_KEY, WANT_MASTER_KEY, WANT_TLS_CERT, WANT_TLS_KEY };
+enum wanted_use {
+	WANT_PROVIDER_KEY,
+	WANT_MASTER_KEY,
+	WANT_TLS_CERT,
+	WANT_TLS_KEY,
+	WANT_SANDBOX_TOKEN,
+	WANT_SERVE_TOKEN
+};
 
 struct build_wanted {
 	enum wanted_use use;
@@ -35,6 +42,7 @@ struct build {
 	uint32_t wanted_count;
 	struct str *provider_keys; /* by place in conf.providers; STR_NULL: none */
 	struct str master_key, tls_cert, tls_key;
+	struct str sandbox_token, sandbox_serve_token;
 	struct db *db;
 	struct build_result result;
 	int fds[BUILD_FDS_MAX]; /* in the order of result.fds; owned */

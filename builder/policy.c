@@ -104,6 +104,9 @@ fill_numbers(const struct conf *c, struct snap_settings *t)
 	t->io_threads = (uint32_t)c->io_threads;
 	t->sandbox_queue_ms = (uint32_t)c->sandbox_queue_ms;
 	t->sandbox_output_bytes = (uint32_t)c->sandbox_output_bytes;
+	t->sandbox_serve_max_sessions = (uint32_t)c->sandbox_serve_max_sessions;
+	t->sandbox_serve_idle_ms = (uint32_t)c->sandbox_serve_idle_ms;
+	t->sandbox_file_bytes = c->sandbox_file_bytes;
 	t->upstream_connect_ms = (uint32_t)c->upstream_connect_timeout_ms;
 	t->upstream_first_byte_ms = (uint32_t)c->upstream_first_byte_timeout_ms;
 	t->upstream_idle_ms = (uint32_t)c->upstream_idle_timeout_ms;

@@ -18,7 +18,7 @@ void
 wanted_list(struct build *b)
 {
 	const struct conf *c = b->conf;
-	b->wanted = ARENA_NEW_ARRAY(b->arena, struct build_wanted, c->provider_count + 3);
+	b->wanted = ARENA_NEW_ARRAY(b->arena, struct build_wanted, c->provider_count + 5);
 	CHECK(b->wanted != NULL);
 	for (uint32_t i = 0; i < c->provider_count; i++)
 		if (c->providers[i].api_key_file.ptr != NULL)
@@ -31,6 +31,12 @@ wanted_list(struct build *b)
 		want(b, WANT_MASTER_KEY, 0,
 		    (struct build_file){BUILD_FILE_MASTER_KEY,
 			arena_printf(b->arena, "%.*s/master.key", STR_FMT(c->state_dir))});
+	if (c->sandbox_token_file.ptr != NULL)
+		want(b, WANT_SANDBOX_TOKEN, 0,
+		    (struct build_file){BUILD_FILE_READ, c->sandbox_token_file});
+	if (c->sandbox_serve_token_file.ptr != NULL)
+		want(b, WANT_SERVE_TOKEN, 0,
+		    (struct build_file){BUILD_FILE_READ, c->sandbox_serve_token_file});
 	if (c->tls_cert.ptr == NULL)
 		return;
 	want(b, WANT_TLS_CERT, 0, (struct build_file){BUILD_FILE_READ, c->tls_cert});
@@ -45,6 +51,8 @@ setting_of(
 	const struct conf *c = b->conf;
 	const char *key = w->use == WANT_TLS_CERT          ? "tls_cert"
 			  : w->use == WANT_TLS_KEY         ? "tls_key"
+			  : w->use == WANT_SANDBOX_TOKEN   ? "sandbox_token_file"
+			  : w->use == WANT_SERVE_TOKEN     ? "sandbox_serve_token_file"
 			  : c->master_key_file.ptr != NULL ? "master_key_file"
 							   : "state_dir";
 	if (w->use == WANT_PROVIDER_KEY) {
@@ -132,6 +140,8 @@ wanted_use_all(struct build *b, struct err *reterr)
 	for (uint32_t i = 0; i < c->provider_count; i++)
 		b->provider_keys[i] = c->providers[i].api_key;
 	b->master_key = c->master_key;
+	b->sandbox_token = c->sandbox_token;
+	b->sandbox_serve_token = c->sandbox_serve_token;
 	for (uint32_t i = 0; i < b->wanted_count; i++) {
 		const struct build_wanted *w = &b->wanted[i];
 		CHECK(w->is_given);
@@ -143,6 +153,12 @@ wanted_use_all(struct build *b, struct err *reterr)
 			break;
 		case WANT_MASTER_KEY:
 			use_key(b, w, &b->master_key);
+			break;
+		case WANT_SANDBOX_TOKEN:
+			use_key(b, w, &b->sandbox_token);
+			break;
+		case WANT_SERVE_TOKEN:
+			use_key(b, w, &b->sandbox_serve_token);
 			break;
 		case WANT_TLS_CERT:
 			use_pem(b, w, &b->tls_cert);

@@ -15,10 +15,7 @@
 enum { BACKEND_LOCAL, BACKEND_S3, BACKEND_URL, BACKEND_FSSPEC };
 enum { REQUIRE_PRICING_FALSE, REQUIRE_PRICING_TRUE, REQUIRE_PRICING_AUTO };
 
-#define SANDBOX_CPU_DEFAULT 100u /* of the key table */
-
-/* Line for an error about a key's value, wherever it came from. */
-static uint32_t
+uint32_t
 line_of(struct loader *ld, const char *key)
 {
 	const struct conf_origin *o = conf_origin_of(ld->c, key);
@@ -169,6 +166,24 @@ check_listeners(struct loader *ld)
 		    admin);
 }
 
+void
+check_secret_key(
+    struct loader *ld, const char *name, struct str key, const char *file_name, struct str file)
+{
+	struct err e;
+	if (key.ptr != NULL && file.ptr != NULL)
+		conf_error(
+		    ld->r, line_of(ld, file_name), "%s and %s exclude each other", name, file_name);
+	if (key.ptr == NULL)
+		return;
+	if (str_chr(key, ' ') != SIZE_MAX || validate_header(STR("otari-key"), key, &e) != ERR_OK)
+		conf_error(ld->r, line_of(ld, name),
+		    "%s: holds a character that cannot be sent in a header", name);
+	else if (key.len < 16)
+		conf_warning(ld->r, line_of(ld, name),
+		    "%s: shorter than 16 characters, easy to guess", name);
+}
+
 static void
 check_service(struct loader *ld)
 {
@@ -187,18 +202,7 @@ check_service(struct loader *ld)
 		    "control_socket: '…%.*s' is longer than the %u bytes of a socket's path",
 		    STR_FMT(str_from(c->control_socket, c->control_socket.len - 40)),
 		    UNIX_PATH_MAX_BYTES);
-	if (c->master_key.ptr != NULL && c->master_key_file.ptr != NULL)
-		conf_error(ld->r, line_of(ld, "master_key_file"),
-		    "master_key and master_key_file exclude each other");
-	struct err e;
-	if (c->master_key.ptr != NULL &&
-	    (str_chr(c->master_key, ' ') != SIZE_MAX ||
-		validate_header(STR("otari-key"), c->master_key, &e) != ERR_OK))
-		conf_error(ld->r, line_of(ld, "master_key"),
-		    "master_key: holds a character that cannot be sent in a header");
-	else if (c->master_key.ptr != NULL && c->master_key.len < 16)
-		conf_warning(ld->r, line_of(ld, "master_key"),
-		    "master_key: shorter than 16 characters, easy to guess");
+	check_secret_key(ld, "master_key", c->master_key, "master_key_file", c->master_key_file);
 	if (c->rate_limit_rpm != 0)
 		conf_warning(ld->r, line_of(ld, "rate_limit_rpm"),
 		    "rate_limit_rpm: not built yet, no limit is kept");
@@ -207,7 +211,7 @@ check_service(struct loader *ld)
 		    "require_pricing: not built yet, models without a price are answered");
 }
 
-/* --- files and sandbox ----------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------------------------- */
 
 static void
 check_files(struct loader *ld)
@@ -230,59 +234,6 @@ check_files(struct loader *ld)
 		    "files_provider_copy: not built yet, the provider keeps its files");
 	if (c->files_output_max_bytes > c->files_max_bytes)
 		c->files_output_max_bytes = c->files_max_bytes;
-}
-
-static void
-check_sandbox(struct loader *ld)
-{
-	struct conf *c = ld->c;
-	struct err e;
-	uint32_t line = line_of(ld, "sandbox_url");
-	if (str_eq(c->sandbox_url, STR("local")))
-		c->sandbox_url = STR("local:");
-	if (str_starts(c->sandbox_url, STR("http://")) ||
-	    str_starts(c->sandbox_url, STR("https://")))
-		conf_error(ld->r, line,
-		    "sandbox_url: a sandbox on another host is not built yet; use local:");
-	else if (c->sandbox_url.ptr != NULL && !str_eq(c->sandbox_url, STR("local:")))
-		conf_error(ld->r, line, "sandbox_url: must be local:, not '%.*s'",
-		    STR_FMT(conf_shown(c->sandbox_url)));
-	if (c->sandbox_serve.ptr != NULL)
-		conf_error(ld->r, line_of(ld, "sandbox_serve"), "sandbox_serve: not built yet");
-	/* A wall that was asked for and is not there must not be taken for one that is. */
-	if (c->sandbox_require_cgroup)
-		conf_error(ld->r, line_of(ld, "sandbox_require_cgroup"),
-		    "sandbox_require_cgroup: memory cgroups are not built yet, so no code could "
-		    "run; "
-		    "a session's memory is bounded by limits of its processes and a watch");
-	if (c->sandbox_cpu != SANDBOX_CPU_DEFAULT)
-		conf_warning(ld->r, line_of(ld, "sandbox_cpu"),
-		    "sandbox_cpu: not built yet, a session may use every processor");
-	if (c->sandbox_file_bytes > c->sandbox_workspace_bytes)
-		conf_error(ld->r, line_of(ld, "sandbox_file_bytes"),
-		    "sandbox_file_bytes: more than sandbox_workspace_bytes");
-	if (c->sandbox_python.ptr == NULL || c->sandbox_python.ptr[0] != '/')
-		conf_error(ld->r, line_of(ld, "sandbox_python"),
-		    "sandbox_python: must be an absolute path");
-	if (c->sandbox_session_image.ptr != NULL && str_eq(c->sandbox_url, STR("local:")))
-		conf_warning(ld->r, line_of(ld, "sandbox_session_image"),
-		    "sandbox_session_image: the local sandbox has no images; ignored");
-	if (c->sandbox_purpose_hint.ptr != NULL &&
-	    validate_hint(c->sandbox_purpose_hint, &c->sandbox_purpose_hint, &e) != ERR_OK)
-		conf_error(
-		    ld->r, line_of(ld, "sandbox_purpose_hint"), "sandbox_purpose_hint: %s", e.msg);
-	for (uint32_t i = 0; i < c->sandbox_preload.count; i++) {
-		struct str m = c->sandbox_preload.items[i];
-		bool ok = m.len <= 100;
-		for (size_t j = 0; ok && j < m.len; j++) {
-			char ch = m.ptr[j];
-			ok = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-			     (ch >= '0' && ch <= '9') || ch == '_' || ch == '.';
-		}
-		if (!ok)
-			conf_error(ld->r, line_of(ld, "sandbox_preload"),
-			    "sandbox_preload: '%.*s' is no module name", STR_FMT(conf_shown(m)));
-	}
 }
 
 /* --- models ---------------------------------------------------------------------------------- */

@@ -127,6 +127,9 @@ struct conf {
 	/* code execution */
 	struct str sandbox_url, sandbox_session_image, sandbox_purpose_hint, sandbox_python;
 	struct str sandbox_rootfs, sandbox_serve;
+	struct str sandbox_token, sandbox_token_file;
+	struct str sandbox_serve_token, sandbox_serve_token_file;
+	uint64_t sandbox_serve_max_sessions, sandbox_serve_idle_ms;
 	struct conf_list sandbox_allowed_session_images, sandbox_preload;
 	uint64_t code_execution_executor; /* enum snap_executor; 0: not set */
 	uint64_t sandbox_pool_size, sandbox_memory_bytes, sandbox_pids, sandbox_cpu;

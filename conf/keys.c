@@ -137,8 +137,12 @@ static const struct conf_key KEYS[] = {
 
     /* --- code execution --- */
     {GROUP("Code execution"), TEXT(sandbox_url, KT_STR, NULL, SPAWNER,
-				  "\"local:\" runs code in Otari's own sandbox; none leaves code "
-				  "tools to the providers.")},
+				  "\"local:\" runs code in Otari's own sandbox, http(s)://host "
+				  "in another host's by the code-execution protocol; none leaves "
+				  "code tools to the providers.")},
+    {TEXT(sandbox_token, KT_SECRET, NULL, WORKERS,
+	"Bearer token for the sandbox that sandbox_url names.")},
+    {TEXT(sandbox_token_file, KT_READ, NULL, WORKERS, "File whose first line is that token.")},
     {CHOICE(code_execution_executor, NULL, "auto|otari|provider", 1, SNAPSHOT,
 	"Who runs a provider's code tool; auto: the provider when it has one, else Otari.")},
     {TEXT(tools_header, KT_STR, NULL, SNAPSHOT,
@@ -182,7 +186,15 @@ static const struct conf_key KEYS[] = {
     {FLAG(sandbox_require_cgroup, "false", SPAWNER,
 	"Refuse to run code without memory cgroups (not built yet: true is refused).")},
     {TEXT(sandbox_serve, KT_LISTEN, NULL, RESTART,
-	"Address and port where this sandbox is offered to other gateways.")},
+	"Address and port where this host's sandbox is lent to other gateways.")},
+    {TEXT(sandbox_serve_token, KT_SECRET, NULL, SNAPSHOT,
+	"Bearer token that those gateways must send; needed but on a loopback address.")},
+    {TEXT(
+	sandbox_serve_token_file, KT_READ, NULL, SNAPSHOT, "File whose first line is that token.")},
+    {NUMBER(sandbox_serve_max_sessions, "64", NULL, 1, 65536, SNAPSHOT,
+	"Sessions lent to other gateways at a time.")},
+    {NUMBER(sandbox_serve_idle_ms, "300000", "ms", 1000, MS_MAX, SNAPSHOT,
+	"Time without a request after which a session that was lent is closed.")},
 
     /* --- sections --- */
     {GROUP("Sections"), SECTION(providers, SNAPSHOT,

@@ -66,6 +66,12 @@ void load_pricing(struct loader *ld, const struct conf_node *n);
 void load_budgets(struct loader *ld, const struct conf_node *n);
 
 /* check.c */
+/* Line for an error about a key's value, wherever it came from. */
+uint32_t line_of(struct loader *ld, const char *key);
+/* A credential that is written as such or read from a file: one of them, and sendable. */
+void check_secret_key(
+    struct loader *ld, const char *name, struct str key, const char *file_name, struct str file);
+void check_sandbox(struct loader *ld); /* check_sandbox.c */
 void resolve_paths(struct loader *ld);
 struct str conf_control_path(struct loader *ld); /* of state_dir and control_socket alone */
 void check_conf(struct loader *ld);

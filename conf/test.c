@@ -97,6 +97,10 @@ check_files(const struct conf *c, struct conf_report *r)
 {
 	char what[128];
 	check_file(r, c->master_key_file, line_of(c, "master_key_file"), "master_key_file");
+	check_file(
+	    r, c->sandbox_token_file, line_of(c, "sandbox_token_file"), "sandbox_token_file");
+	check_file(r, c->sandbox_serve_token_file, line_of(c, "sandbox_serve_token_file"),
+	    "sandbox_serve_token_file");
 	check_file(r, c->tls_cert, line_of(c, "tls_cert"), "tls_cert");
 	check_file(r, c->tls_key, line_of(c, "tls_key"), "tls_key");
 	for (uint32_t i = 0; i < c->provider_count; i++) {

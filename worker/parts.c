@@ -135,7 +135,7 @@ code_config(const struct worker_env *env)
 	return (struct code_config){
 	    .timeout_ms = CODE_TIMEOUT_MS,
 	    .queue_ms = s->sandbox_queue_ms,
-	    .max_files = s->files_output_max_files,
+	    .max_files = s->files_enabled != 0 ? s->files_output_max_files : 0,
 	    .max_bytes = s->files_output_max_bytes,
 	    .output_bytes = s->sandbox_output_bytes,
 	};
@@ -143,6 +143,13 @@ code_config(const struct worker_env *env)
 
 static bool
 wants_sandbox(const struct worker_env *env)
+{
+	return snapshot_str(env->policy, settings(env)->sandbox_url).len > 0;
+}
+
+/* false: on another host. */
+static bool
+wants_local(const struct worker_env *env)
 {
 	return str_starts(snapshot_str(env->policy, settings(env)->sandbox_url), STR("local:"));
 }
@@ -152,8 +159,16 @@ open_code(struct parts *p, int spawner_fd, struct err *reterr)
 {
 	struct worker_env *env = p->env;
 	struct code_config cfg = code_config(env);
-	if (!wants_sandbox(env)) {
+	if (!wants_local(env))
 		fd_close(&spawner_fd);
+	if (!wants_sandbox(env))
+		return ERR_OK;
+	if (!wants_local(env)) {
+		const struct code_remote r = {
+		    .url = snapshot_str(env->policy, settings(env)->sandbox_url),
+		    .token = secrets_get(env->secrets, STR("sandbox_token")),
+		};
+		env->code = code_backend_new_remote(env->base, env->client, &r, &cfg);
 		return ERR_OK;
 	}
 	return code_backend_new_local(env->base, spawner_fd, &cfg, &env->code, reterr);
@@ -231,9 +246,11 @@ parts_open(struct worker_env *env, int spawner_fd, struct parts **ret, struct er
 {
 	struct parts *p = MEM_NEW(struct parts);
 	p->env = env;
-	enum err_code rc = open_code(p, spawner_fd, reterr);
+	enum err_code rc = http_client_new(env->base, &env->client, reterr);
 	if (rc == ERR_OK)
-		rc = http_client_new(env->base, &env->client, reterr);
+		rc = open_code(p, spawner_fd, reterr);
+	else
+		fd_close(&spawner_fd);
 	if (rc == ERR_OK)
 		rc = open_jobs(p, reterr);
 	if (rc == ERR_OK)
@@ -275,7 +292,8 @@ on_drain_poll(evutil_socket_t fd, short what, void *arg)
 	struct parts *p = arg;
 	const struct worker_env *env = p->env;
 	if (p->servers_open > 0 || env->slot->gauges[BG_REQUESTS_ACTIVE] > 0 ||
-	    jobs_queued(env->sql) + jobs_queued(env->io) > 0)
+	    jobs_queued(env->sql) + jobs_queued(env->io) > 0 ||
+	    (env->code != NULL && !code_backend_is_idle(env->code)))
 		return;
 	(void)event_del(p->drain_poll);
 	p->on_drained(p->arg);
@@ -324,8 +342,8 @@ parts_close(struct parts **pp)
 	publish_free(&env->publish);
 	jobs_free(&env->sql);
 	jobs_free(&env->io);
-	http_client_free(&env->client);
 	code_backend_free(&env->code);
+	http_client_free(&env->client);
 	if (env->settlement != NULL)
 		settlement_free(&env->settlement);
 	if (env->spool != NULL)

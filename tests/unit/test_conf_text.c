@@ -132,6 +132,9 @@ Test(conf_text, says_what_is_not_built)
 	} rows[] = {
 	    {"sandbox_require_cgroup: true\n", false, "memory cgroups are not built yet"},
 	    {"sandbox_cpu: 50\n", true, "sandbox_cpu: not built yet"},
+	    {"sandbox_url: http://10.1.2.3\nsandbox_token: 0123456789abcdef\n", true,
+		"code, files and the token go over the network unencrypted"},
+	    {"sandbox_token: 0123456789abcdef\n", true, "only a sandbox on another host has one"},
 	    {"require_pricing: true\n", true, "require_pricing: not built yet"},
 	    {"files_provider_copy: true\n", true, "files_provider_copy: not built yet"},
 	};

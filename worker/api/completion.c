@@ -194,6 +194,9 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 		plan->decision.purpose_hint, hint, snapshot_str(snap, s->sandbox_purpose_hint)),
 	};
 	plan->target.runs_no_code = !executor_apply(c->conv, &plan->decision);
+	plan->image = arena_str(req->arena,
+	    first_text(w != NULL && w->policy_configured ? snapshot_str(snap, w->image) : STR(""),
+		snapshot_str(snap, s->sandbox_session_image), STR("")));
 	gateway_tool_install(
 	    c->conv, plan->decision.claimed, plan->decision.kinds, &hints, &plan->tools);
 	return true;

@@ -10,13 +10,21 @@
 
 #define BODY_MAX_BYTES (512u * 1024u)
 
-enum sandbox_state { SANDBOX_OFF, SANDBOX_TESTING, SANDBOX_READY, SANDBOX_REFUSED };
+enum sandbox_state {
+	SANDBOX_OFF,
+	SANDBOX_TESTING,
+	SANDBOX_READY,
+	SANDBOX_REFUSED,
+	SANDBOX_REMOTE, /* whether it can be reached shows when it is asked */
+};
 
 static enum sandbox_state
 sandbox_state(const struct worker_env *env)
 {
 	if (env->code == NULL || env->board == NULL)
 		return SANDBOX_OFF;
+	if (code_backend_opens_early(env->code))
+		return SANDBOX_REMOTE;
 	uint32_t s = atomic_load_explicit(&env->board->sandbox_state, memory_order_relaxed);
 	return s <= SANDBOX_REFUSED ? (enum sandbox_state)s : SANDBOX_REFUSED;
 }
@@ -24,7 +32,7 @@ sandbox_state(const struct worker_env *env)
 static const char *
 sandbox_word(enum sandbox_state s)
 {
-	static const char *const words[] = {"off", "testing", "ready", "refused"};
+	static const char *const words[] = {"off", "testing", "ready", "refused", "remote"};
 	return words[s];
 }
 

@@ -2,7 +2,8 @@
  * what all of them share: the queue of a session and the rules of its callbacks
  *
  * Process: worker, loop thread; only for the files of worker/code.
- * Files:   session.c (shared), local*.c (the spawner of this host, local.h).
+ * Files:   session.c (shared), local*.c (the spawner of this host, local.h), remote*.c (another
+ *          host by HTTP, remote.h), protocol*.c (that protocol, pure).
  * Rule:    a backend calls back from the loop only, never inside a call of the port. Its handlers
  *          hold the session over callbacks (code_session_hold), which may close it; what is left
  *          after close is freed when the last one lets go.
@@ -50,11 +51,13 @@ struct code_op { /* one put or exec, in the order of the calls */
 TAILQ_HEAD(code_ops, code_op);
 
 struct code_backend_ops {
+	bool opens_early;
 	void (*free)(struct code_backend *b); /* and what b is the head of */
 	void (*attach)(struct code_backend *b, int fd);
 	bool (*ready)(const struct code_backend *b, struct str *ret_why_not);
-	struct code_open *(*open)(struct code_backend *b, struct str workspace, uint32_t queue_ms,
-	    code_on_open *on_open, void *arg);
+	bool (*is_idle)(const struct code_backend *b); /* but for sessions; NULL: always */
+	struct code_open *(*open)(struct code_backend *b, struct str workspace, struct str image,
+	    uint32_t queue_ms, code_on_open *on_open, void *arg);
 	void (*open_cancel)(struct code_open *o);
 	/* Sessions. op is the first of the queue, and the only one that runs. */
 	void (*start)(struct code_session *s, struct code_op *op);
@@ -77,6 +80,7 @@ struct code_backend {
 	struct event_base *base;
 	struct code_config cfg;
 	size_t session_count;
+	uint32_t retry_after_s; /* the last refused open said; 0: nothing */
 };
 
 /* First member of a backend's own. */

@@ -83,11 +83,12 @@ on_open_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 static struct code_open *
-local_open(struct code_backend *port, struct str workspace, uint32_t queue_ms,
+local_open(struct code_backend *port, struct str workspace, struct str image, uint32_t queue_ms,
     code_on_open *on_open, void *arg)
 {
 	struct local_backend *b = (struct local_backend *)port;
 	struct local_open *o = MEM_NEW(struct local_open);
+	(void)image; /* there are none */
 	o->port = (struct code_open){port, on_open, arg};
 	o->id = b->next_id++;
 	o->queue_ms = queue_ms;

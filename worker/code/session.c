@@ -15,6 +15,8 @@
 /* Pushed bytes that wait in memory. */
 #define HIGH_WATER (256u << 10)
 #define LOW_WATER  (64u << 10)
+/* When a backend at capacity says nothing better. */
+#define RETRY_AFTER_S 5u
 
 /* --- backend --------------------------------------------------------------------------------- */
 
@@ -65,6 +67,24 @@ code_backend_ready(const struct code_backend *b, struct str *ret_why_not)
 	return b->ops->ready(b, ret_why_not);
 }
 
+bool
+code_backend_opens_early(const struct code_backend *b)
+{
+	return b->ops->opens_early;
+}
+
+uint32_t
+code_backend_retry_after_s(const struct code_backend *b)
+{
+	return b->retry_after_s != 0 ? b->retry_after_s : RETRY_AFTER_S;
+}
+
+bool
+code_backend_is_idle(const struct code_backend *b)
+{
+	return b->session_count == 0 && (b->ops->is_idle == NULL || b->ops->is_idle(b));
+}
+
 size_t
 code_backend_open_count(const struct code_backend *b)
 {
@@ -75,10 +95,18 @@ struct code_open *
 code_session_open(struct code_backend *b, struct str workspace, uint32_t queue_ms,
     code_on_open *on_open, void *arg)
 {
+	return code_session_open_image(b, workspace, STR(""), queue_ms, on_open, arg);
+}
+
+struct code_open *
+code_session_open_image(struct code_backend *b, struct str workspace, struct str image,
+    uint32_t queue_ms, code_on_open *on_open, void *arg)
+{
 	CHECK_MAGIC(b, BACKEND_MAGIC);
+	b->retry_after_s = 0;
 	if (queue_ms == 0)
 		queue_ms = b->cfg.queue_ms;
-	return b->ops->open(b, workspace, queue_ms, on_open, arg);
+	return b->ops->open(b, workspace, image, queue_ms, on_open, arg);
 }
 
 void

@@ -4,8 +4,8 @@
  * Rule:    no callback runs before the call that started it has returned; none runs after the
  *          session was closed (or the open cancelled). Everything may be called inside callbacks.
  * Owns:    a session owns its descriptors; code_session_close() ends everything that runs in it.
- * Behind:  `local` (the spawner of this host, local.c). Others fill struct code_backend_ops
- *          (backend.h).
+ * Behind:  `local` (the spawner of this host, local.c), `remote` (another host, remote.c); each
+ *          fills struct code_backend_ops (backend.h).
  * Limits:  struct code_config; produced files 20 / 64 MiB a call by default, checked inside the
  *          sandbox and again here. All bytes that come out are hostile: bounded, never interpreted.
  */
@@ -54,6 +54,14 @@ struct code_config {
  * code_backend_attach). cfg is copied. */
 MUST_CHECK enum err_code code_backend_new_local(struct event_base *base, int spawner_fd,
     const struct code_config *cfg, struct code_backend **ret, struct err *reterr);
+/* A sandbox elsewhere, by the code-execution protocol. client is borrowed; r is copied. */
+struct code_remote {
+	struct str url;   /* http(s)://host[:port][/path] */
+	struct str token; /* of the Authorization header; empty: none */
+};
+struct http_client;
+struct code_backend *code_backend_new_remote(struct event_base *base, struct http_client *client,
+    const struct code_remote *r, const struct code_config *cfg);
 /* Every session and open must be closed before. NULL allowed. */
 void code_backend_free(struct code_backend **b);
 /* The spawner was replaced: takes the new socket. Running sessions die with the old spawner. */
@@ -63,18 +71,28 @@ void code_backend_set_config(struct code_backend *b, const struct code_config *c
  * (borrowed until the next loop turn). True also while the spawner still tests itself: an open then
  * waits. */
 bool code_backend_ready(const struct code_backend *b, struct str *ret_why_not);
+/* A session is to be opened before the model is asked, so that its failure can be an HTTP error. */
+bool code_backend_opens_early(const struct code_backend *b);
+/* Seconds to name to a client after ERR_BUSY; inside on_open. */
+uint32_t code_backend_retry_after_s(const struct code_backend *b);
+/* No session, and nothing left to do for an earlier one. */
+bool code_backend_is_idle(const struct code_backend *b);
 /* Sessions of this worker, for gauges. */
 size_t code_backend_open_count(const struct code_backend *b);
 
 /* --- opening --------------------------------------------------------------------------------- */
 /* Exactly once, unless cancelled. s is owned by the receiver; NULL with e set:
  * ERR_BUSY (at capacity for queue_ms: 503 + Retry-After), ERR_UNSUPPORTED (refused by the
- * self-test, or no spawner: 503 with e->msg), ERR_INTERNAL. */
+ * self-test, or no spawner: 503 with e->msg), ERR_UPSTREAM, ERR_TIMEOUT, ERR_PROTO (a remote one
+ * cannot be reached, or broke the protocol: 502), ERR_INTERNAL. */
 typedef void code_on_open(struct code_session *s, const struct err *e, void *arg);
 /* workspace: who it is for, at most 64 bytes (limits per workspace; copied). Returns owned; the
  * handle is gone once on_open has run. */
 struct code_open *code_session_open(struct code_backend *b, struct str workspace, uint32_t queue_ms,
     code_on_open *on_open, void *arg);
+/* The same with a session image, where the sandbox has images; empty: its own. */
+struct code_open *code_session_open_image(struct code_backend *b, struct str workspace,
+    struct str image, uint32_t queue_ms, code_on_open *on_open, void *arg);
 void code_open_cancel(struct code_open **o); /* NULL allowed; on_open is not called */
 
 /* --- files in -------------------------------------------------------------------------------- */
@@ -142,7 +160,8 @@ struct code_result {              /* borrowed until return */
 	const struct code_edit_result *edit; /* of code_session_edit(), when it ran; else NULL */
 };
 
-/* Produced files come one after the other, in the order of their paths, then done. Paths are
+/* Produced files come one after the other, then done. size: as announced, UINT64_MAX when it was
+ * not; file_end says whether the file is whole, whatever was announced. Paths are
  * relative to the working directory, bytes of the sandbox's choice (never NUL, "", ".", ".." as a
  * component); never use them as paths of this host. */
 struct code_run_ops {

@@ -326,7 +326,7 @@ outputs_new(struct request *req, struct code_session *session, const struct outp
 }
 
 static struct produced *
-add_file(struct outputs *o, struct str path, uint64_t size)
+add_file(struct outputs *o, struct str path)
 {
 	struct produced *f = ARENA_NEW(o->req->arena, struct produced);
 	if (f == NULL)
@@ -335,7 +335,6 @@ add_file(struct outputs *o, struct str path, uint64_t size)
 	utf8_mend(path, &name);
 	f->out.name = arena_str(o->req->arena, buf_str(&name));
 	buf_done(&name);
-	f->out.bytes = size;
 	*o->end = &f->out;
 	o->end = &f->out.next;
 	return f;
@@ -344,7 +343,7 @@ add_file(struct outputs *o, struct str path, uint64_t size)
 bool
 outputs_file_begin(struct outputs *o, struct str path, uint64_t size)
 {
-	struct produced *f = add_file(o, path, size);
+	struct produced *f = add_file(o, path);
 	if (f == NULL || size == 0)
 		return false;
 	id_make("file-", f->id);
@@ -358,19 +357,21 @@ outputs_file_begin(struct outputs *o, struct str path, uint64_t size)
 void
 outputs_file_data(struct outputs *o, struct str bytes)
 {
+	o->current->out.bytes += bytes.len; /* what arrived; what was announced may not be true */
 	push(o, OP_DATA, bytes);
 }
 
 void
 outputs_file_end(struct outputs *o, bool whole)
 {
-	push(o, whole ? OP_COMMIT : OP_ABORT, STR(""));
+	bool is_kept = whole && o->current->out.bytes > 0;
+	push(o, is_kept ? OP_COMMIT : OP_ABORT, STR(""));
 }
 
 void
 outputs_name_only(struct outputs *o, struct str path)
 {
-	(void)add_file(o, path, 0);
+	(void)add_file(o, path);
 }
 
 void

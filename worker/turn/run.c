@@ -5,11 +5,9 @@
 #include "ipc/board.h"
 #include "worker/code/session.h"
 #include "worker/env.h"
-#include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/result_text.h"
-#include "worker/turn/seed.h"
 #include "worker/turn/turn.h"
 
 static void run_next(struct turn *t);
@@ -150,12 +148,15 @@ session_failed(struct turn *t, const struct err *err)
 		run_next(t);
 		return;
 	}
-	log_warn("code session broke", LOG_C("request_id", t->req->id), LOG_ERR(err));
-	if (is_broken)
+	log_warn("code execution failed", LOG_C("request_id", t->req->id), LOG_ERR(err));
+	struct str why = STR("the code sandbox failed");
+	if (err->code == ERR_UNSUPPORTED)
+		why = STR("the code sandbox does not run this kind of tool");
+	if (is_broken) {
 		code_session_close(&t->session);
-	call_failed(t,
-	    STR("the code sandbox failed; variables and files of earlier calls are lost"),
-	    STR("unavailable"));
+		why = STR("the code sandbox failed; variables and files of earlier calls are lost");
+	}
+	call_failed(t, why, STR("unavailable"));
 	run_next(t);
 }
 
@@ -250,53 +251,6 @@ execute(struct turn *t)
 	code_session_exec(t->session, kind, t->input.code, timeout_ms, &run_ops, t);
 }
 
-/* --- the session ---------------------------------------------------------------------------------
- */
-static void
-on_seeded(void *arg, const struct err *err)
-{
-	struct turn *t = arg;
-	t->seeding = NULL;
-	if (err == NULL) {
-		execute(t);
-		return;
-	}
-	turn_fail(t, err->code == ERR_BUSY ? 503 : 502, NULL, str_c(err->msg));
-}
-
-static void
-on_open(struct code_session *s, const struct err *e, void *arg)
-{
-	struct turn *t = arg;
-	t->opening = NULL;
-	t->session = s;
-	if (s != NULL) {
-		board_count(t->req->env->slot, BC_LEASES, 1);
-		struct err err;
-		if (seed_start(t->req, s, &t->files, on_seeded, t, &t->seeding, &err) != ERR_OK)
-			turn_fail(t, 503, NULL, STR("the gateway is busy"));
-		else if (t->seeding == NULL)
-			execute(t);
-		return;
-	}
-	board_count(t->req->env->slot, BC_LEASE_REFUSALS, 1);
-	log_warn("no code session", LOG_C("request_id", t->req->id), LOG_ERR(e));
-	if (!t->has_begun && e->code == ERR_BUSY)
-		http_reply_header(t->req->x, "Retry-After", STR("5"));
-	turn_failf(t, 503, "the code sandbox is not available: %s", e->msg);
-}
-
-static void
-ensure_session(struct turn *t)
-{
-	if (t->session != NULL) {
-		execute(t);
-		return;
-	}
-	t->opening = code_session_open(
-	    t->req->env->code, t->plan.workspace_id, t->plan.limits.queue_ms, on_open, t);
-}
-
 /* --- the calls of a round ------------------------------------------------------------------------
  */
 static void
@@ -331,7 +285,7 @@ run_next(struct turn *t)
 			continue;
 		}
 		if (t->input.wrong.len == 0) {
-			ensure_session(t);
+			turn_with_session(t, execute);
 			return;
 		}
 		call_failed(t,
@@ -356,8 +310,6 @@ turn_run_calls(struct turn *t)
 void
 turn_run_close(struct turn *t)
 {
-	code_open_cancel(&t->opening);
-	seed_cancel(&t->seeding);
 	outputs_cancel(&t->outputs);
-	code_session_close(&t->session);
+	turn_session_close(t);
 }

@@ -235,7 +235,7 @@ turn_round(struct turn *t)
 static void
 on_carried(void *arg)
 {
-	turn_round(arg);
+	turn_begin(arg);
 }
 
 /* What our tool gave in earlier turns and the client's transcript does not hold comes first. */
@@ -245,7 +245,7 @@ first_round(struct turn *t)
 	struct store_response_scope scope = {t->plan.user_id, t->plan.workspace_id};
 	bool here = t->plan.decision.outcome == EXECUTOR_HERE;
 	if (!here || !carry_load(t->req, &scope, t->plan.conv, on_carried, t))
-		turn_round(t);
+		turn_begin(t);
 }
 
 static void

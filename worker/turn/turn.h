@@ -6,7 +6,8 @@
  *          encode.c     the provider's body, on an io thread when it is large
  *          round.c      a round's events: what is ours, what is not, when the round is over
  *          live.c       our calls as the client sees them while the model writes them
- *          run.c        our tool calls, one at a time, in order: session, code, files, result
+ *          run.c        our tool calls, one at a time, in order: code, files, result
+ *          session.c    the code session: when it is opened, the request's files in it
  *          finish.c     the one place where a turn ends: settlement, last bytes, clean-up
  * Owns:    its state, which hangs on the request (req->state) and ends with it.
  * Life:    turn_start → rounds → exactly one of turn_finish, turn_fail; or the client goes away
@@ -52,6 +53,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	struct target target;
 	struct executor_decision decision;
 	struct gateway_tools tools; /* that the model is shown; none: no code here */
+	struct str image;           /* of its code session; empty: the sandbox's own */
 	struct turn_limits limits;
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
 	struct str user_id, workspace_id; /* whose files */
@@ -110,6 +112,7 @@ struct turn {
 	/* code */
 	struct code_open *opening;
 	struct code_session *session;
+	void (*session_then)(struct turn *t); /* when there is one */
 	struct seed *seeding;
 	struct outputs *outputs;
 	struct tool_call *running;
@@ -136,6 +139,11 @@ void turn_show_block(struct turn *t, const struct turn_event *ev);
 void turn_encode(struct turn *t, const struct encode_options *opt,
     void (*done)(struct turn *t, const struct err *err));
 void turn_encode_cancel(struct turn *t);
+/* session.c: then(t), at once or later, when there is a session with the request's files in it;
+ * else the turn fails. */
+void turn_with_session(struct turn *t, void (*then)(struct turn *t));
+void turn_begin(struct turn *t); /* the first round, and before it a session that opens early */
+void turn_session_close(struct turn *t);
 void turn_run_calls(struct turn *t); /* run.c: from the first call of the round */
 void turn_run_close(struct turn *t); /* run.c: gives everything of the sandbox back */
 void turn_flush(struct turn *t);     /* turn.c: out → client, beginning the stream if needed */

@@ -1,0 +1,89 @@
+/* protocol.h - the code-execution protocol, version 1: its words, and its answers read
+ *
+ * Process: worker; pure. Used by the client of a remote sandbox (remote*.c) and by the server that
+ *          lends this host's (worker/api/sandbox*.c).
+ * Rule:    what the other side sends is hostile. Members that nobody knows are ignored, odd values
+ *          are absorbed where they decide nothing, and what is missing or of the wrong kind is a
+ *          contract violation: ERR_PROTO, with a text that names the place and never the value.
+ * Limits:  below. Spans point into the text that was read, or into the arena.
+ */
+#ifndef OTARI_WORKER_CODE_PROTOCOL_H
+#define OTARI_WORKER_CODE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "worker/code/session.h"
+
+#define PROTOCOL_VERSION           1
+#define PROTOCOL_ID_MAX            128u /* session id, bytes */
+#define PROTOCOL_PATH_MAX          1024u
+#define PROTOCOL_LISTED_MAX        8192u /* files of one listing; more is no listing */
+#define PROTOCOL_NAMED_MAX         1024u /* files named in one result block; the rest is not read */
+#define PROTOCOL_SESSION_MAX_BYTES (64u << 10)
+#define PROTOCOL_LISTING_MAX_BYTES (8u << 20)
+#define PROTOCOL_RETRY_AFTER_MAX_S 3600u
+
+/* "code_execution", … */
+struct str protocol_tool(enum code_kind kind);
+
+/* --- requests -------------------------------------------------------------------------------- */
+/* {} or {"image": …} */
+void protocol_write_create(struct str image, struct buf *dst);
+/* input_raw: a JSON object. */
+void protocol_write_exec(
+    enum code_kind kind, struct str input_raw, uint32_t timeout_ms, struct buf *dst);
+/* {"code": …} or {"command": …} */
+void protocol_write_program(enum code_kind kind, struct str program, struct buf *dst);
+void protocol_write_edit(const struct code_edit *e, struct buf *dst);
+
+/* --- answers --------------------------------------------------------------------------------- */
+/* {"session_id": …}: printable ASCII, so that it can be a path segment once it is encoded. */
+MUST_CHECK enum err_code protocol_read_session(
+    struct arena *a, struct str body, struct str *ret_id, struct err *reterr);
+
+struct protocol_result {
+	struct str out, err; /* whole; valid UTF-8 */
+	int32_t return_code;
+	bool timed_out;    /* it says so as an error code */
+	struct str *files; /* as named in the block, in order, without doubles next to each other */
+	size_t file_count;
+	uint32_t exec_ms; /* 0: not said */
+	bool has_edit;
+	struct code_edit_result edit;
+};
+/* {"result_block": {"content": {…}}} of any block type. kind: what was asked. */
+MUST_CHECK enum err_code protocol_read_result(struct arena *a, enum code_kind kind, struct str body,
+    struct protocol_result *ret, struct err *reterr);
+
+struct protocol_file {
+	struct str path;     /* as listed: what to ask for */
+	struct str name;     /* a plain relative path (code_name_ok) */
+	uint64_t size;       /* UINT64_MAX: not said */
+	struct str modified; /* as written, to be compared only */
+};
+/* {"files": [{"path", "size_bytes", "modified_at"}]}. Entries that are no files with a usable path
+ * are left out. */
+MUST_CHECK enum err_code protocol_read_listing(struct arena *a, struct str body,
+    struct protocol_file **ret, size_t *ret_count, struct err *reterr);
+/* The name to show of a path, without a leading "./" or "/". False: none that could be a file's. */
+bool protocol_name(struct str path, struct str *ret_name);
+/* --- protocol_edit.c: the text editor's, an extension of the protocol
+ * ------------------------------ */
+void protocol_read_edit(struct arena *a, struct jval content, struct protocol_result *r);
+const char *protocol_edit_error(enum code_edit_error e); /* its error_code */
+
+/* null is nothing; what is no string is shown as it was written, so that a structured stderr still
+ * says that something failed. */
+struct str protocol_text(struct arena *a, struct jval v);
+int32_t protocol_count(struct jval v); /* 0: nothing that could be one */
+/* Whole seconds, 1 to PROTOCOL_RETRY_AFTER_MAX_S; else 0. */
+uint32_t protocol_retry_after_s(struct str header);
+
+#endif

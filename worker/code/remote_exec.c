@@ -1,0 +1,270 @@
+/* One exec: what files there are, the run, what files there are now, then each file that is new.
+ *
+ * The answer itself may name files; whoever runs the sandbox may as well say nothing about files,
+ * so both are looked at. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "worker/code/remote.h"
+
+/* Beside the text of an answer: its tokens, the names, the candidates. */
+#define ARENA_MAX (192u << 20)
+
+static void post(struct remote_session *s, struct code_op *op);
+
+/* --- listings -------------------------------------------------------------------------------- */
+
+static bool
+lists_files(const struct remote_session *s, const struct code_op *op)
+{
+	return !s->has_no_listing && op->ops->file_begin != NULL &&
+	       s->port.backend->cfg.max_files > 0;
+}
+
+static void
+ask_listing(struct remote_session *s,
+    void (*done)(void *arg, int status, struct str answer, const struct err *err))
+{
+	struct buf url = BUF_INIT(8192);
+	buf_printf(&url, "%s/files/list", s->url);
+	const struct remote_ask ask = {.method = "GET",
+	    .url = buf_str(&url),
+	    .max_answer = PROTOCOL_LISTING_MAX_BYTES,
+	    .timeout_ms = REMOTE_ANSWER_MS};
+	buf_clear(&s->call.request);
+	remote_call_start(&s->call, remote_backend_of(s), &ask, done);
+	buf_done(&url);
+}
+
+static void
+set_baseline(struct remote_session *s, struct arena *a, struct protocol_file *files, size_t n)
+{
+	map_free(&s->baseline);
+	arena_free(&s->baseline_arena);
+	s->baseline = map_new();
+	s->baseline_arena = a;
+	for (size_t i = 0; i < n; i++)
+		map_put(s->baseline, files[i].path, &files[i]);
+	s->has_baseline = true;
+}
+
+/* False: no listing is to be had. *ret_arena is owned by the caller, else. */
+static bool
+read_listing(struct remote_session *s, int status, struct str answer, const struct err *err,
+    struct arena **ret_arena, struct protocol_file **ret, size_t *ret_count)
+{
+	struct err e;
+	if (err == NULL && (status == 404 || status == 405 || status == 501))
+		s->has_no_listing = true; /* an older sandbox */
+	if (err != NULL || status < 200 || status > 299)
+		return false;
+	struct arena *a = arena_new(ARENA_MAX);
+	if (protocol_read_listing(a, arena_str(a, answer), ret, ret_count, &e) == ERR_OK) {
+		*ret_arena = a;
+		return true;
+	}
+	arena_free(&a);
+	return false;
+}
+
+static void
+on_listed_before(void *arg, int status, struct str answer, const struct err *err)
+{
+	struct remote_session *s = arg;
+	struct arena *a;
+	struct protocol_file *files;
+	size_t n;
+	if (read_listing(s, status, answer, err, &a, &files, &n))
+		set_baseline(s, a, files, n);
+	post(s, code_session_op(&s->port));
+}
+
+/* --- what is to be fetched ------------------------------------------------------------------- */
+
+static bool
+is_unchanged(const struct remote_session *s, const struct protocol_file *f)
+{
+	const struct protocol_file *old = map_get(s->baseline, f->path);
+	return old != NULL && old->size == f->size && str_eq(old->modified, f->modified);
+}
+
+static void
+add_candidate(struct remote_session *s, struct map *seen, struct str path, uint64_t size)
+{
+	struct remote_candidate *c = &s->candidates[s->candidate_count];
+	if (!protocol_name(path, &c->name) || map_get(seen, c->name) != NULL)
+		return;
+	c->path = path;
+	c->size = size;
+	map_put(seen, c->name, c);
+	s->candidate_count++;
+}
+
+/* Names of the answer, in its order, then what is new or changed, in the order of the listing. */
+static void
+choose(struct remote_session *s, struct protocol_file *files, size_t n, bool has_listing)
+{
+	struct map *seen = map_new(), *listed = map_new();
+	for (size_t i = 0; i < n; i++)
+		map_put(listed, files[i].name, &files[i]);
+	s->candidates =
+	    ARENA_NEW_ARRAY(s->arena, struct remote_candidate, s->result.file_count + n);
+	s->omitted = ARENA_NEW_ARRAY(s->arena, struct code_omitted, s->result.file_count + n);
+	s->candidate_count = s->omitted_count = s->next = 0;
+	bool has_room = s->candidates != NULL && s->omitted != NULL;
+	for (size_t i = 0; has_room && i < s->result.file_count; i++) {
+		struct str name = STR("");
+		(void)protocol_name(s->result.files[i], &name);
+		const struct protocol_file *f = map_get(listed, name);
+		add_candidate(s, seen, f != NULL ? f->path : s->result.files[i],
+		    f != NULL ? f->size : UINT64_MAX);
+	}
+	for (size_t i = 0; has_room && has_listing && s->has_baseline && i < n; i++)
+		if (!is_unchanged(s, &files[i]))
+			add_candidate(s, seen, files[i].path, files[i].size);
+	map_free(&seen);
+	map_free(&listed);
+}
+
+static void
+copy_paths(struct remote_session *s)
+{
+	for (size_t i = 0; i < s->candidate_count; i++) {
+		struct remote_candidate *c = &s->candidates[i];
+		c->path = arena_str(s->arena, c->path);
+		(void)protocol_name(c->path, &c->name);
+	}
+}
+
+static void
+collect(struct remote_session *s, struct arena *listing, struct protocol_file *files, size_t n)
+{
+	choose(s, files, n, listing != NULL);
+	if (listing != NULL) {
+		copy_paths(s); /* the listing may be gone before they are */
+		if (n > 0 || !s->has_baseline)
+			set_baseline(s, listing, files, n);
+		else
+			arena_free(&listing);
+	}
+	s->bytes_left = s->port.backend->cfg.max_bytes;
+	remote_fetch_next(s);
+}
+
+static void
+on_listed_after(void *arg, int status, struct str answer, const struct err *err)
+{
+	struct remote_session *s = arg;
+	struct arena *a = NULL;
+	struct protocol_file *files = NULL;
+	size_t n = 0;
+	code_session_hold(&s->port);
+	(void)read_listing(s, status, answer, err, &a, &files, &n);
+	collect(s, a, files, n);
+	code_session_let_go(&s->port);
+}
+
+/* --- the run --------------------------------------------------------------------------------- */
+
+static void
+on_ran(void *arg, int status, struct str answer, const struct err *err)
+{
+	struct remote_session *s = arg;
+	struct code_op *op = code_session_op(&s->port);
+	struct err e;
+	code_session_hold(&s->port);
+	if (err == NULL && (status < 200 || status > 299)) {
+		(void)remote_status_error(status, &e);
+		err = &e;
+	}
+	if (err == NULL) {
+		answer = arena_str(s->arena, answer);
+		if (protocol_read_result(s->arena, op->code_kind, answer, &s->result, &e) !=
+		    ERR_OK) {
+			err_prefix(&e, "the sandbox broke the protocol: ");
+			err = &e;
+		}
+	}
+	s->has_result = err == NULL;
+	if (err != NULL)
+		remote_session_op_failed(s, err);
+	else if (lists_files(s, op))
+		ask_listing(s, on_listed_after);
+	else
+		collect(s, NULL, NULL, 0);
+	code_session_let_go(&s->port);
+}
+
+static void
+post(struct remote_session *s, struct code_op *op)
+{
+	const struct code_config *cfg = &s->port.backend->cfg;
+	struct buf url = BUF_INIT(8192), input = BUF_INIT(8u * CODE_SOURCE_MAX);
+	buf_printf(&url, "%s/exec", s->url);
+	if (op->edit != NULL)
+		protocol_write_edit(op->edit, &input);
+	else
+		protocol_write_program(op->code_kind, str_n(op->source, op->source_len), &input);
+	buf_clear(&s->call.request);
+	protocol_write_exec(op->code_kind, buf_str(&input), op->timeout_ms, &s->call.request);
+	const struct remote_ask ask = {.method = "POST",
+	    .url = buf_str(&url),
+	    .content_type = STR("application/json"),
+	    /* Both outputs, each byte escaped. */
+	    .max_answer = (size_t)12 * cfg->output_bytes + (1u << 20),
+	    .timeout_ms = op->timeout_ms + REMOTE_ANSWER_MS};
+	remote_call_start(&s->call, remote_backend_of(s), &ask, on_ran);
+	buf_done(&input);
+	buf_done(&url);
+}
+
+void
+remote_exec_start(struct remote_session *s, struct code_op *op)
+{
+	arena_free(&s->arena);
+	s->arena = arena_new(ARENA_MAX);
+	s->result = (struct protocol_result){0};
+	s->has_result = false;
+	s->candidate_count = s->omitted_count = s->next = 0;
+	if (lists_files(s, op) && !s->has_baseline)
+		ask_listing(s, on_listed_before);
+	else
+		post(s, op);
+}
+
+/* --- end ------------------------------------------------------------------------------------- */
+
+static struct str
+kept(struct str text, uint32_t max)
+{
+	return str_sub(text, 0, max);
+}
+
+void
+remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *failed)
+{
+	const struct code_config *cfg = &s->port.backend->cfg;
+	const struct code_run_ops *ops = op->ops;
+	void *arg = op->arg;
+	bool has_run = s->port.is_running && s->has_result;
+	struct code_result r = {.failed = failed, .return_code = -1};
+	remote_fetch_stop(s);
+	if (s->port.is_closed)
+		return;
+	if (has_run) {
+		const struct protocol_result *p = &s->result;
+		r.timed_out = p->timed_out;
+		r.return_code = p->return_code;
+		r.out = kept(p->out, cfg->output_bytes);
+		r.err = kept(p->err, cfg->output_bytes);
+		r.out_total = p->out.len;
+		r.err_total = p->err.len;
+		r.omitted = s->omitted;
+		r.omitted_count = s->omitted_count;
+		r.omitted_total = (uint32_t)s->omitted_count;
+		r.exec_ms = p->exec_ms;
+		r.edit = p->has_edit ? &p->edit : NULL;
+	}
+	s->has_result = false;
+	code_op_done(&s->port);
+	ops->done(arg, &r);
+}
