@@ -283,6 +283,22 @@ frame_edit_get(struct str s, struct frame_edit *ret)
 }
 
 size_t
+frame_convert_put(uint8_t *dst, const struct frame_convert *f)
+{
+	put32(dst, f->extractor);
+	return 4 + put_text(dst + 4, f->path);
+}
+
+bool
+frame_convert_get(struct str s, struct frame_convert *ret)
+{
+	if (s.len < 4 || get32(s.ptr) >= FRAME_EXTRACT_END_)
+		return false;
+	*ret = (struct frame_convert){get32(s.ptr), {s.ptr + 4, s.len - 4}};
+	return frame_path_ok(ret->path);
+}
+
+size_t
 frame_edited_put(uint8_t *dst, const struct frame_edited *f)
 {
 	const uint32_t all[] = {f->error, f->flags, f->first_line, f->line_count, f->total_lines,

@@ -6,7 +6,8 @@
  * the payload. Numbers in payloads are little-endian; text fills the rest of the payload. Order:
  * worker: PUT PUT_DATA* PUT_END | RUN RUN_DATA* (source_bytes in all) | KILL (any time). init:
  * READY once; PUT_DONE per put; per run RESULT, then (FILE FILE_DATA* FILE_END)*, OMITTED*, END; of
- * an edit EDIT_TEXT*, EDITED before RESULT. The source of an edit is struct frame_edit.
+ * an edit EDIT_TEXT*, EDITED before RESULT. The source of an edit is struct frame_edit,
+ * of a conversion struct frame_convert.
  * Files in ascending path order. Limits:  FRAME_MAX a payload. What comes from a session is
  * hostile: decoders refuse, never trust.
  */
@@ -61,7 +62,13 @@ struct frame_file { /* PUT, FILE: u64 size, path */
 	uint64_t size;
 	struct str path; /* frame_path_ok() */
 };
-enum frame_kind { FRAME_KIND_PYTHON, FRAME_KIND_BASH, FRAME_KIND_EDITOR, FRAME_KIND_END_ };
+enum frame_kind {
+	FRAME_KIND_PYTHON,
+	FRAME_KIND_BASH,
+	FRAME_KIND_EDITOR,
+	FRAME_KIND_CONVERT,
+	FRAME_KIND_END_
+};
 struct frame_run { /* u32 kind, timeout_ms, max_files, source_bytes; u64 max_bytes */
 	uint32_t kind, timeout_ms, max_files, source_bytes;
 	uint64_t max_bytes;
@@ -120,6 +127,20 @@ enum frame_edit_error {
 	FRAME_EDIT_FAILED,
 	FRAME_EDIT_ERROR_END_
 };
+enum frame_extractor {
+	FRAME_EXTRACT_PDF,
+	FRAME_EXTRACT_DOC,
+	FRAME_EXTRACT_DOCX,
+	FRAME_EXTRACT_PPTX,
+	FRAME_EXTRACT_XLSX,
+	FRAME_EXTRACT_ODF,
+	FRAME_EXTRACT_HTML,
+	FRAME_EXTRACT_END_
+};
+struct frame_convert { /* u32 extractor, path */
+	uint32_t extractor;
+	struct str path; /* frame_path_ok() */
+};
 #define FRAME_EDITED_UPDATE    1u
 #define FRAME_EDITED_DIRECTORY 2u
 struct frame_edited { /* u32 each, up to INT32_MAX */
@@ -156,6 +177,8 @@ bool frame_check_get(struct str p, struct frame_check *ret);
 /* Of a source, not of a payload; dst: FRAME_FIXED_MAX and the three texts. */
 size_t frame_edit_put(uint8_t *dst, const struct frame_edit *f);
 bool frame_edit_get(struct str source, struct frame_edit *ret);
+size_t frame_convert_put(uint8_t *dst, const struct frame_convert *f);
+bool frame_convert_get(struct str source, struct frame_convert *ret);
 size_t frame_edited_put(uint8_t *dst, const struct frame_edited *f);
 bool frame_edited_get(struct str p, struct frame_edited *ret);
 

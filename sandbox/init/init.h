@@ -73,27 +73,31 @@ void python_forget(void);
 void reap(void); /* all dead children */
 int64_t now_ms(void);
 
-/* --- shell.c: the shell of one call ------------------------------------------------------------
+/* --- program.c, convert.c: the one program of a call ---------------------------------------------
  */
-struct shell {
+struct program {
 	pid_t pid;       /* 0: none */
-	int feed;        /* a long command goes in here; -1: it is in */
+	int feed;        /* what it is fed goes in here; -1: it is in */
 	struct str rest; /* of it */
 	bool has_exited;
 	int wait_status; /* when has_exited */
 };
-extern struct shell shell;
-/* command: NUL after its n bytes, borrowed until shell_forget(). 0 or errno. */
-int shell_start(const char *command, size_t n);
-void shell_write(void); /* non-blocking */
-void shell_interrupt(void);
-void shell_forget(void);
+extern struct program the_program;
+/* feed (ptr NULL: none) is borrowed until program_forget(). 0 or errno, ENOENT: not installed. */
+int program_start(const char *const *paths, const char *const *argv, struct str feed);
+int program_start_shell(const char *command, size_t n); /* NUL after its n bytes */
+int convert_start(struct str source);                   /* struct frame_convert */
+void program_write(void);                               /* non-blocking */
+void program_interrupt(void);
+void program_forget(void);
 
 /* --- kill.c ------------------------------------------------------------------------------------
  */
 /* Stops everything, kills all but the interpreter (which stays stopped). False when something would
  * not die: then the interpreter was killed too. */
 bool kill_leftovers(void);
+/* After that: was the interpreter killed, though it may not have ended yet? */
+bool interpreter_is_gone(void);
 void kill_all(void); /* everything but this process; waits until it is gone */
 
 /* --- run.c: one call -----------------------------------------------------------------------------

@@ -79,6 +79,25 @@ kill_leftovers(void)
 	return false;
 }
 
+/* A process that was stopped is one that waitid() finds stopped; one that was killed, at once not,
+ * however long its end takes. */
+bool
+interpreter_is_gone(void)
+{
+	for (unsigned i = 0; i < 5 * PASSES && python.pid != 0 && !python.has_exited; i++) {
+		siginfo_t si = {.si_pid = 0};
+		if (waitid(P_PID, (id_t)python.pid, &si, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) !=
+		    0)
+			break;
+		if (si.si_pid != 0 && si.si_code == CLD_STOPPED)
+			return false;
+		reap();
+		if (i > 2)
+			nap();
+	}
+	return python.has_exited;
+}
+
 void
 kill_all(void)
 {

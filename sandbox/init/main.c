@@ -94,7 +94,7 @@ step(int signals)
 	    {.fd = INIT_CTL, .events = POLLIN},
 	    {.fd = signals, .events = POLLIN},
 	    {.fd = python.fd, .events = (short)(POLLIN | (run_wants_write() ? POLLOUT : 0))},
-	    {.fd = shell.feed, .events = POLLOUT},
+	    {.fd = the_program.feed, .events = POLLOUT},
 	};
 	if (poll(p, sizeof(p) / sizeof(p[0]), run_timeout_ms()) < 0 && errno != EINTR)
 		init_leave(72);
@@ -105,8 +105,8 @@ step(int signals)
 		(void)!read(signals, &si, sizeof(si));
 		reap();
 	}
-	if (p[3].revents != 0 && shell.feed == p[3].fd)
-		shell_write();
+	if (p[3].revents != 0 && the_program.feed == p[3].fd)
+		program_write();
 	run_tick();
 	if (p[0].revents != 0) {
 		struct frame_head h;

@@ -193,9 +193,9 @@ reap(void)
 			python.has_exited = true;
 			python.wait_status = status;
 		}
-		if (pid == shell.pid) {
-			shell.has_exited = true;
-			shell.wait_status = status;
+		if (pid == the_program.pid) {
+			the_program.has_exited = true;
+			the_program.wait_status = status;
 		}
 	}
 }

@@ -23,7 +23,7 @@ static struct {
 	char source[4 + FRAME_SOURCE_MAX + 1]; /* length, text: as the interpreter reads it; NUL */
 	size_t len, sent;
 	int64_t started_ms, deadline_ms;
-	bool is_python_lost; /* in a call that is not its own */
+	bool is_python_lost; /* beside what the call is */
 } run;
 
 const char *python_path;
@@ -55,7 +55,7 @@ run_timeout_ms(void)
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-/* In a call of another kind: what keeps the state is gone, the call goes on. */
+/* What keeps the state is gone, and the call does not end with it. */
 static void
 lose_python(void)
 {
@@ -75,11 +75,11 @@ finish(uint32_t flags, int32_t code)
 		flags |= FRAME_RESULT_DIED;
 		python_forget();
 	}
-	if (python.has_exited && !is_python_call())
+	if (interpreter_is_gone())
 		lose_python();
 	if (run.is_python_lost)
 		flags |= FRAME_RESULT_DIED;
-	shell_forget();
+	program_forget();
 	uint8_t p[FRAME_FIXED_MAX];
 	struct frame_result r = {flags, code, (uint32_t)(now_ms() - run.started_ms)};
 	ctl_send(FRAME_RESULT, p, frame_result_put(p, &r));
@@ -140,22 +140,30 @@ start_python(void)
 	run.deadline_ms = run.started_ms + START_MS;
 }
 
+static int
+start_program(void)
+{
+	if (run.ask.kind == FRAME_KIND_BASH)
+		return program_start_shell(run.source + 4, run.len - 4);
+	return convert_start(str_n(run.source + 4, run.len - 4));
+}
+
 static void
-start_shell(void)
+start_other(void)
 {
 	run_now();
-	int e = shell_start(run.source + 4, run.len - 4);
+	int e = start_program();
 	if (e == EAGAIN && python.pid != 0) {
 		/* Dead children that the stopped interpreter has not taken note of fill the limit.
 		 */
 		kill_all();
 		lose_python();
-		e = shell_start(run.source + 4, run.len - 4);
+		e = start_program();
 	}
 	if (e == 0)
 		return;
-	static const char none[] = "the sandbox has no shell\n",
-			  failed[] = "no shell could start\n";
+	static const char none[] = "the sandbox has no program for this\n";
+	static const char failed[] = "no program could start\n";
 	(void)!(
 	    e == ENOENT ? write(2, none, sizeof(none) - 1) : write(2, failed, sizeof(failed) - 1));
 	finish(0, 127);
@@ -172,16 +180,20 @@ start(void)
 	run.started_ms = now_ms();
 	run.is_python_lost = false;
 	reap();
-	if (python.has_exited) {
+	if (python.has_exited) { /* since the last call: for its memory */
+		static const char note[] =
+		    "[the interpreter had ended; its variables are lost, files are kept]\n";
 		kill_all();
 		python_forget();
+		(void)!write(2, note, sizeof(note) - 1);
 	}
 	switch (run.ask.kind) {
 	case FRAME_KIND_PYTHON:
 		start_python();
 		break;
 	case FRAME_KIND_BASH:
-		start_shell();
+	case FRAME_KIND_CONVERT:
+		start_other();
 		break;
 	default:
 		finish(0, edit_run(str_n(run.source + 4, run.len - 4)));
@@ -267,9 +279,9 @@ ended_by_itself(void)
 	if (!is_python_call()) {
 		if (python.has_exited)
 			lose_python();
-		if (shell.has_exited)
-			finish(late, is_interrupted ? 124 : code_of(shell.wait_status));
-		return shell.pid == 0;
+		if (the_program.has_exited)
+			finish(late, is_interrupted ? 124 : code_of(the_program.wait_status));
+		return the_program.pid == 0;
 	}
 	if (!python.has_exited)
 		return false;
@@ -296,7 +308,7 @@ run_tick(void)
 			(void)kill(python.pid, SIGINT);
 			(void)kill(python.pid, SIGCONT);
 		} else {
-			shell_interrupt();
+			program_interrupt();
 		}
 		return;
 	}

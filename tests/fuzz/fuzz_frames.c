@@ -24,12 +24,15 @@ decode(struct collect_check *c, uint8_t type, struct str p)
 	struct frame_check check;
 	struct frame_edit edit;
 	struct frame_edited edited;
+	struct frame_convert convert;
 	if (frame_file_get(p, &file))
 		CHECK(frame_path_ok(file.path) && file.path.ptr + file.path.len == p.ptr + p.len);
 	(void)(frame_run_get(p, &run) && frame_ready_get(p, &ready) && frame_put_done_get(p, &put));
 	(void)(frame_result_get(p, &result) && frame_check_get(p, &check));
 	if (frame_edit_get(p, &edit))
 		CHECK(edit.path.len + edit.old.len + edit.text.len == p.len - 20);
+	if (frame_convert_get(p, &convert))
+		CHECK(frame_path_ok(convert.path));
 	if (frame_edited_get(p, &edited))
 		CHECK(edited.error < FRAME_EDIT_ERROR_END_ && edited.total_lines <= INT32_MAX);
 	uint64_t before = c->budget.bytes_left;

@@ -73,10 +73,10 @@ static const struct {
 	bool is_bare; /* also where the namespaces stand alone */
 	bool is_once; /* in one mode: it finds the same in every one */
 } groups[] = {{"python", probes_python, false, false}, {"bash", probes_bash, false, false},
-    {"edit", probes_edit, false, false}, {"escape", probes_escape, true, false},
-    {"pair", probes_pair, true, false}, {"files", probes_files, false, false},
-    {"abuse", probes_abuse, false, false}, {"exhaust", probes_exhaust, false, false},
-    {"measure", probes_measure, false, true}};
+    {"edit", probes_edit, false, false}, {"convert", probes_convert, false, true},
+    {"escape", probes_escape, true, false}, {"pair", probes_pair, true, false},
+    {"files", probes_files, false, false}, {"abuse", probes_abuse, false, false},
+    {"exhaust", probes_exhaust, false, false}, {"measure", probes_measure, false, true}};
 
 /* All groups in one mode. False: nothing could be tried, and that is to be the exit status. */
 static bool

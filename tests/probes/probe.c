@@ -252,6 +252,16 @@ probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit 
 }
 
 void
+probe_convert(struct probe_host *h, struct code_session *s, enum code_extractor extractor,
+    const char *name, uint32_t timeout_ms, struct probe_result *ret)
+{
+	struct probe_run run = {ret, false};
+	memset(ret, 0, sizeof(*ret));
+	code_session_convert(s, extractor, str_c(name), timeout_ms, &ops, &run);
+	probe_wait(h, &run);
+}
+
+void
 probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind, struct str code,
     uint32_t timeout_ms, struct probe_result *ret)
 {

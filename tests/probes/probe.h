@@ -77,6 +77,8 @@ void probe_run(struct probe_host *h, struct code_session *s, enum code_kind kind
     uint32_t timeout_ms, struct probe_result *ret);
 void probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit *e,
     struct probe_result *ret);
+void probe_convert(struct probe_host *h, struct code_session *s, enum code_extractor extractor,
+    const char *name, uint32_t timeout_ms, struct probe_result *ret);
 /* The same in two parts; ret stays the caller's until it is done or the session is closed. */
 struct probe_run {
 	struct probe_result *r;
@@ -112,6 +114,7 @@ void probes_zygote(struct probe_host *h);                        /* waits for on
 void probes_python(struct probe_host *h);                        /* what a call is */
 void probes_bash(struct probe_host *h);                          /* the same for the shell */
 void probes_edit(struct probe_host *h);                          /* the text editor */
+void probes_convert(struct probe_host *h);                       /* text of documents */
 void probes_escape(struct probe_host *h);                        /* reaching out */
 void probes_abuse(struct probe_host *h);                         /* using up */
 void probes_files(struct probe_host *h);                         /* in and out */

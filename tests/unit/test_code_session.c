@@ -400,9 +400,22 @@ Test(code_session, what_cannot_run_is_refused_and_the_session_stays)
 	code_session_exec(v.s, CODE_EDITOR, STR("ls"), 0, &ops, &v);
 	session_rig_turn(&r);
 	cr_assert(v.dones == 3 && v.failed.code == ERR_UNSUPPORTED);
+	code_session_convert(v.s, CODE_EXTRACT_PDF, STR("../x.pdf"), 0, &ops, &v);
+	session_rig_turn(&r);
+	cr_assert(v.dones == 4 && v.failed.code == ERR_INPUT);
 	code_session_put(v.s, STR("../x"), 0, fd_memfd("n"), on_put, &v);
 	session_rig_turn(&r);
 	cr_assert(v.puts == 1 && v.put_err.code == ERR_INPUT);
 	cr_assert(!code_session_is_broken(v.s));
 	stop(&r, &v);
+}
+
+Test(code_session, a_document_has_its_extractor)
+{
+	enum code_extractor e = CODE_EXTRACT_HTML;
+	cr_assert(code_extractor_of(STR("Application/PDF; x=y"), &e) && e == CODE_EXTRACT_PDF);
+	cr_assert(code_extractor_of(
+	    STR("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"), &e));
+	cr_assert_eq(e, CODE_EXTRACT_XLSX);
+	cr_assert(!code_extractor_of(STR("image/png"), &e) && !code_extractor_of(STR(""), &e));
 }

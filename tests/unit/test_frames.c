@@ -113,6 +113,8 @@ Test(frames, payloads_come_back_and_wrong_lengths_are_refused)
 	    out.command == FRAME_EDIT_STR_REPLACE && out.first_line == -7 && out.last_line == -1 &&
 		str_eq(out.path, STR("p")) && str_eq(out.old, STR("old")) &&
 		str_eq(out.text, STR("new!")));
+	ROUND_TRIP(convert, V(FRAME_EXTRACT_HTML, STR("a/b.html")), 7,
+	    out.extractor == FRAME_EXTRACT_HTML && str_eq(out.path, STR("a/b.html")));
 	ROUND_TRIP(edited, V(FRAME_EDIT_NOT_TEXT, 3, 1, 2, 3, 4, 5, 6, 7), 0,
 	    out.error == FRAME_EDIT_NOT_TEXT && out.flags == 3 && out.first_line == 1 &&
 		out.line_count == 2 && out.total_lines == 3 && out.old_start == 4 &&
@@ -146,6 +148,10 @@ Test(frames, values_outside_the_rules_are_refused)
 	cr_assert(!frame_edit_get(str_n(p, n), &ed_out), "path over the end");
 	memset(p + 12, 0xff, 8); /* together past 32 bits */
 	cr_assert(!frame_edit_get(str_n(p, n), &ed_out), "lengths that wrap");
+	struct frame_convert cv = {FRAME_EXTRACT_END_, STR("p")}, cv_out;
+	cr_assert(!frame_convert_get(str_n(p, frame_convert_put(p, &cv)), &cv_out), "extractor");
+	cv = (struct frame_convert){FRAME_EXTRACT_PDF, STR("/etc/passwd")};
+	cr_assert(!frame_convert_get(str_n(p, frame_convert_put(p, &cv)), &cv_out), "path");
 	static const struct frame_edited wrong[] = {{.error = FRAME_EDIT_ERROR_END_}, {.flags = 4},
 	    {.first_line = 1u << 31}, {.new_lines = UINT32_MAX}};
 	struct frame_edited edited;

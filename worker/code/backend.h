@@ -31,7 +31,7 @@ struct code_op { /* one put or exec, in the order of the calls */
 	enum code_op_kind kind;
 	void *arg;
 	struct err refused; /* code 0: may run */
-	/* put, push */
+	/* put, push; name: also of a conversion */
 	char *name;
 	size_t name_len;
 	uint64_t size, offset; /* offset: how much was sent */
@@ -44,6 +44,7 @@ struct code_op { /* one put or exec, in the order of the calls */
 	enum code_kind code_kind;
 	char *source;
 	size_t source_len;
+	enum code_extractor extractor; /* CODE_CONVERT */
 	struct code_edit *edit; /* CODE_EDITOR: instead of a source; its texts are behind it */
 	uint32_t timeout_ms;
 	const struct code_run_ops *ops;

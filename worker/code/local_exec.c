@@ -105,9 +105,11 @@ kind_of(enum code_kind kind)
 	case CODE_BASH:
 		return FRAME_KIND_BASH;
 	case CODE_EDITOR:
+		return FRAME_KIND_EDITOR;
+	case CODE_CONVERT:
 		break;
 	}
-	return FRAME_KIND_EDITOR;
+	return FRAME_KIND_CONVERT;
 }
 
 /* As the bytes of a source; freed by the caller. */
@@ -123,16 +125,36 @@ edit_source(const struct code_edit *e, size_t *ret_len)
 	return p;
 }
 
+static uint8_t *
+convert_source(const struct code_op *op, size_t *ret_len)
+{
+	static const uint32_t extractors[] = {
+	    [CODE_EXTRACT_PDF] = FRAME_EXTRACT_PDF,
+	    [CODE_EXTRACT_DOC] = FRAME_EXTRACT_DOC,
+	    [CODE_EXTRACT_DOCX] = FRAME_EXTRACT_DOCX,
+	    [CODE_EXTRACT_PPTX] = FRAME_EXTRACT_PPTX,
+	    [CODE_EXTRACT_XLSX] = FRAME_EXTRACT_XLSX,
+	    [CODE_EXTRACT_ODF] = FRAME_EXTRACT_ODF,
+	    [CODE_EXTRACT_HTML] = FRAME_EXTRACT_HTML,
+	};
+	uint8_t *p = mem_alloc(FRAME_FIXED_MAX + op->name_len);
+	struct frame_convert f = {extractors[op->extractor], str_n(op->name, op->name_len)};
+	*ret_len = frame_convert_put(p, &f);
+	return p;
+}
+
 static void
 send_run(struct local_session *s, const struct code_op *op)
 {
 	const struct code_config *cfg = &s->port.backend->cfg;
-	uint8_t p[FRAME_FIXED_MAX], *edit = NULL;
+	uint8_t p[FRAME_FIXED_MAX], *made = NULL;
 	struct str source = str_n(op->source, op->source_len);
-	if (op->edit != NULL) {
-		edit = edit_source(op->edit, &source.len);
-		source.ptr = (const char *)edit;
-	}
+	if (op->edit != NULL)
+		made = edit_source(op->edit, &source.len);
+	else if (op->code_kind == CODE_CONVERT)
+		made = convert_source(op, &source.len);
+	if (made != NULL)
+		source.ptr = (const char *)made;
 	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, cfg->max_files,
 	    (uint32_t)source.len, cfg->max_bytes};
 	local_send(s, FRAME_RUN, p, frame_run_put(p, &r));
@@ -140,7 +162,7 @@ send_run(struct local_session *s, const struct code_op *op)
 		size_t n = source.len - at < FRAME_MAX ? source.len - at : FRAME_MAX;
 		local_send(s, FRAME_RUN_DATA, source.ptr + at, n);
 	}
-	mem_free(edit);
+	mem_free(made);
 }
 
 void

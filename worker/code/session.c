@@ -336,8 +336,8 @@ code_session_exec(struct code_session *s, enum code_kind kind, struct str input,
 	if (input.len > CODE_SOURCE_MAX) {
 		(void)err_set(
 		    &op->refused, ERR_TOOLARGE, "a program of %zu bytes is too long", input.len);
-	} else if (kind == CODE_EDITOR) { /* code_session_edit() */
-		(void)err_set(&op->refused, ERR_UNSUPPORTED, "the text editor runs no program");
+	} else if (kind != CODE_PYTHON && kind != CODE_BASH) { /* code_session_edit(), … */
+		(void)err_set(&op->refused, ERR_UNSUPPORTED, "only Python and bash run a program");
 	} else {
 		op->source = mem_strndup(input.ptr, input.len);
 		op->source_len = input.len;
@@ -355,6 +355,18 @@ code_session_edit(struct code_session *s, const struct code_edit *e, uint32_t ti
 		    &op->refused, ERR_TOOLARGE, "an edit of %zu bytes is too long", path + texts);
 	else
 		op->edit = edit_copy(e);
+}
+
+void
+code_session_convert(struct code_session *s, enum code_extractor extractor, struct str name,
+    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg)
+{
+	struct code_op *op = add_exec(s, CODE_CONVERT, timeout_ms, ops, arg);
+	op->extractor = extractor;
+	op->name = mem_strndup(name.ptr, name.len);
+	op->name_len = name.len;
+	if (!code_name_ok(name))
+		(void)err_set(&op->refused, ERR_INPUT, "a file name that is no plain path");
 }
 
 /* --- files in -------------------------------------------------------------------------------- */

@@ -24,7 +24,20 @@ struct code_backend;
 struct code_session;
 struct code_open; /* an open that has not answered yet */
 
-enum code_kind { CODE_PYTHON, CODE_BASH, CODE_EDITOR };
+enum code_kind { CODE_PYTHON, CODE_BASH, CODE_EDITOR, CODE_CONVERT };
+
+/* Text of a document, by a fixed set of programs. */
+enum code_extractor {
+	CODE_EXTRACT_PDF,
+	CODE_EXTRACT_DOC, /* Word up to 2003 */
+	CODE_EXTRACT_DOCX,
+	CODE_EXTRACT_PPTX,
+	CODE_EXTRACT_XLSX,
+	CODE_EXTRACT_ODF, /* OpenDocument: text, tables, slides */
+	CODE_EXTRACT_HTML,
+};
+/* By media type; false: none. */
+bool code_extractor_of(struct str media_type, enum code_extractor *ret);
 
 /* What the text editor is asked. Paths: relative to the working directory, or absolute and below it
  * or below /mnt/data; every name is resolved inside the sandbox. */
@@ -178,6 +191,11 @@ void code_session_exec(struct code_session *s, enum code_kind kind, struct str i
 /* The same for the text editor; e is copied. */
 void code_session_edit(struct code_session *s, const struct code_edit *e, uint32_t timeout_ms,
     const struct code_run_ops *ops, void *arg);
+/* Text of a document that was put under that name: out, UTF-8 as far as its program keeps to it.
+ * return_code 127: this host has no program for it; another one but 0: err says what is wrong with
+ * the document. `local` sessions only. */
+void code_session_convert(struct code_session *s, enum code_extractor extractor, struct str name,
+    uint32_t timeout_ms, const struct code_run_ops *ops, void *arg);
 /* Back-pressure for produced files: no file callback while paused. */
 void code_session_pause(struct code_session *s);
 void code_session_resume(struct code_session *s);
