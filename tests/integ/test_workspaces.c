@@ -344,6 +344,8 @@ accepted_types(struct server *s)
 	cr_assert_eq(r.status, 200);
 	json_t *root = reply_json(&r);
 	size_t n = json_array_size(at_json(root, "data.0.accepted_types"));
+	cr_expect_str_eq(at(root, "data.0.kinds.1.name"), "bash_code_execution");
+	cr_expect_str_eq(at(root, "data.0.kinds.2.input_schema.type"), "object");
 	json_decref(root);
 	reply_done(&r);
 	return n;
