@@ -4,6 +4,7 @@
  *                         last; 404 when there were not so many
  *   GET  /_count          {"count":N} requests since the start or the reset
  *   POST /_reset          forgets requests and waiting answers
+ *   POST /_go             lets the answer of "gated" go on
  *   POST /_next           {"status"?,"content_type"?,"headers"?:{…},"pieces":["…"],"delay_ms"?,
  *                         "end"?:"end|cut|stall|repeat"}: the answer to the next request, in turn
  */
@@ -146,6 +147,9 @@ control_handle(struct evhttp_request *req, void *arg)
 		reply(req, last != NULL ? 200 : 404, last != NULL ? last : root);
 	} else if (strcmp(path, "/_count") == 0) {
 		json_object_set_new(root, "count", json_integer((json_int_t)count));
+		reply(req, 200, root);
+	} else if (strcmp(path, "/_go") == 0) {
+		pace_go();
 		reply(req, 200, root);
 	} else if (strcmp(path, "/_reset") == 0) {
 		json_array_clear(kept);

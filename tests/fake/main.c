@@ -86,7 +86,7 @@ on_term(evutil_socket_t sig, short what, void *arg)
 int
 main(int argc, char **argv)
 {
-	static const char *const control[] = {"/_last", "/_count", "/_reset", "/_next"};
+	static const char *const control[] = {"/_last", "/_count", "/_reset", "/_next", "/_go"};
 	struct event_base *base = event_base_new();
 	struct evhttp *http = evhttp_new(base);
 	struct evhttp_bound_socket *bound;

@@ -10,6 +10,8 @@
  *   rounds-N      N calls one after the other, then text
  *   forever       a call, whatever came before
  *   client        calls the client's first own function with {}
+ *   gated         as tool; half of the call comes, the rest after POST /_go
+ *   tool-cut      as tool; the connection closes half-way through the call
  *   mixed         a code call and a client's call in one turn; then text
  *   badjson       a code call whose arguments are not JSON; then text
  *   length        a code call that the token limit cut; then text
@@ -205,7 +207,7 @@ make_calls(struct answer *a, const struct ask *q)
 	(void)numbered(q, "rounds-", &rounds);
 	if (q->talk.result_count >= rounds && !is(q, "forever"))
 		return false;
-	if (is(q, "parallel") || is(q, "tool")) {
+	if (is(q, "parallel") || is(q, "tool") || is(q, "gated") || is(q, "tool-cut")) {
 		add_programs(a, q, is(q, "parallel"));
 	} else if (is(q, "kinds")) {
 		(void)add_steps(a, q, true);
@@ -303,8 +305,12 @@ send_answer(struct ask *q)
 		end = PACE_REPEAT;
 	if (is(q, "flood"))
 		pace_add(p, str_n(flood, sizeof(flood)));
+	if (is(q, "tool-cut") && a.call_count > 0)
+		end = PACE_CUT;
 	if ((end != PACE_END && !is(q, "flood")) || is(q, "error-event"))
 		pace_halve(p);
+	if (is(q, "gated") && a.call_count > 0)
+		pace_gate(p);
 	if (is(q, "error-event"))
 		add_json(p, error_json(q->wire, 529, "overloaded in the middle"), q->stream);
 	pace_run(p, 200, q->stream ? "text/event-stream" : "application/json", end);

@@ -16,13 +16,16 @@
 struct pace {
 	struct evhttp_request *req;
 	struct event *timer;
-	struct str *pieces; /* each owned */
-	size_t count, next;
+	struct str *pieces;       /* each owned */
+	size_t count, next, gate; /* gate: waits in front of this piece; 0: nowhere */
 	unsigned delay_ms;
 	enum pace_end end;
 };
 
 static void send_next(evutil_socket_t fd, short what, void *arg);
+
+static struct pace *waiting; /* at its gate */
+static unsigned passes;      /* pace_go came first */
 
 struct pace *
 pace_new(struct evhttp_request *req, unsigned delay_ms)
@@ -42,6 +45,8 @@ pace_new(struct evhttp_request *req, unsigned delay_ms)
 static void
 pace_free(struct pace *p)
 {
+	if (waiting == p)
+		waiting = NULL;
 	for (size_t i = 0; i < p->count; i++)
 		mem_free((char *)(uintptr_t)p->pieces[i].ptr);
 	mem_free(p->pieces);
@@ -94,6 +99,32 @@ pace_halve(struct pace *p)
 		mem_free((char *)(uintptr_t)p->pieces[--p->count].ptr);
 }
 
+static void
+schedule(struct pace *p)
+{
+	struct timeval tv = {p->delay_ms / 1000, (suseconds_t)(p->delay_ms % 1000) * 1000};
+
+	evtimer_add(p->timer, &tv);
+}
+
+void
+pace_gate(struct pace *p)
+{
+	p->gate = p->count / 2;
+}
+
+void
+pace_go(void)
+{
+	struct pace *p = waiting;
+
+	waiting = NULL;
+	if (p != NULL)
+		schedule(p);
+	else
+		passes++;
+}
+
 void
 pace_take(struct pace *p, struct buf *dst)
 {
@@ -126,14 +157,6 @@ pace_hang(struct pace *p)
 }
 
 static void
-schedule(struct pace *p)
-{
-	struct timeval tv = {p->delay_ms / 1000, (suseconds_t)(p->delay_ms % 1000) * 1000};
-
-	evtimer_add(p->timer, &tv);
-}
-
-static void
 on_drained(struct evhttp_connection *conn, void *arg)
 {
 	(void)conn;
@@ -163,6 +186,14 @@ send_next(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (p->gate > 0 && p->next == p->gate) {
+		p->gate = 0;
+		if (passes == 0) {
+			waiting = p;
+			return;
+		}
+		passes--;
+	}
 	if (p->next == p->count && p->end == PACE_REPEAT && p->count > 0)
 		p->next--;
 	if (p->next == p->count) {

@@ -28,6 +28,10 @@ void pace_add(struct pace *p, struct str piece); /* copies */
 void pace_add_event(struct pace *p, const char *event, struct str data);
 /* Drops the second half of the pieces, at least one: an answer that breaks off. */
 void pace_halve(struct pace *p);
+/* Waits behind the first half of the pieces until pace_go. */
+void pace_gate(struct pace *p);
+/* Lets the answer go on that waits at its gate, or the next that comes to one. */
+void pace_go(void);
 /* Adds all pieces to dst and frees the pace; the request is untouched. */
 void pace_take(struct pace *p, struct buf *dst);
 /* Sends nothing, ever; the request is freed when the peer goes. */
