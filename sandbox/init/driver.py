@@ -41,6 +41,7 @@ _otari(1)
 None
 """
     pid = os.getpid()
+    outputs = os.environ.get("OUTPUT_DIR", ".")
     running = False
     cells = 0
 
@@ -123,9 +124,10 @@ None
             if getattr(figure, "_otari_saved", False) or not figure.axes:
                 continue
             number += 1
-            while os.path.lexists("figure_%d.png" % number):
+            while os.path.lexists(outputs + "/figure_%d.png" % number):
                 number += 1
-            figure.savefig("figure_%d.png" % number)
+            os.makedirs(outputs, exist_ok=True)
+            figure.savefig(outputs + "/figure_%d.png" % number)
             plt.close(figure)
 
     def reap():

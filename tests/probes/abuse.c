@@ -28,18 +28,18 @@ alive(struct probe_host *h, struct code_session *s)
 static void
 processes(struct probe_host *h, struct code_session *s)
 {
-	run(h, s, "a fork bomb meets the limit and nothing of it stays",
+	run(h, s, "a fork bomb meets the limit and nothing of it stays" /* K10 */,
 	    "import os, time\nn = 0\ntry:\n    while True:\n        if os.fork() == 0:\n"
 	    "            time.sleep(100)\n        n += 1\nexcept OSError as e: print(n < 64, "
 	    "e.errno)",
 	    5000);
 	EXPECT(strcmp(r.out, "True 11\n") == 0, "%s %s", r.out, r.err);
 	alive(h, s);
-	run(h, s, "a fork bomb that forks on dies at the limit of time",
+	run(h, s, "a fork bomb that forks on dies at the limit of time" /* K10 */,
 	    "import os\nwhile True:\n    try: os.fork()\n    except BaseException: pass", 1500);
 	EXPECT(r.timed_out && r.exec_ms < 8000, "%d %u", r.timed_out, r.exec_ms);
 	alive(h, s);
-	run(h, s, "a daemon does not outlive its call",
+	run(h, s, "a daemon does not outlive its call" /* K9 */,
 	    "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
 	    "        while True:\n            open('/tmp/beat', 'a').write('x'); time.sleep(0.01)\n"
 	    "    os._exit(0)\nfor i in range(400):\n    if os.path.exists('/tmp/beat'): break\n"
@@ -68,7 +68,7 @@ processes(struct probe_host *h, struct code_session *s)
 	}
 	run(h, s, "and their owner learns how they ended", "print({p.poll() for p in ps})", 5000);
 	EXPECT(strcmp(r.out, "{-9}\n") == 0, "%s %s", r.out, r.err);
-	run(h, s, "many short commands leave nothing",
+	run(h, s, "many short commands leave nothing" /* K18 */,
 	    "for i in range(150): subprocess.run(['true'])", 20000);
 	EXPECT(r.return_code == 0, "%s", r.err);
 	alive(h, s);
@@ -95,7 +95,7 @@ processes(struct probe_host *h, struct code_session *s)
 static void
 memory_and_disk(struct probe_host *h, struct code_session *s)
 {
-	run(h, s, "a memory bomb is a MemoryError",
+	run(h, s, "a memory bomb is a MemoryError" /* K13 */,
 	    "a = []\nwhile True: a.append(bytearray(1 << 26))", 20000);
 	EXPECT(strstr(r.err, "MemoryError") != NULL || r.died, "%s", r.err);
 	run(h, s, "memory is given back", "a = None", 5000);
@@ -124,7 +124,7 @@ memory_and_disk(struct probe_host *h, struct code_session *s)
 	    "    pids.append(p)\nfor p in pids: os.waitpid(p, 0)\nb = None\nprint('ok')",
 	    15000);
 	EXPECT(strcmp(r.out, "ok\n") == 0, "%s %s", r.out, r.err);
-	run(h, s, "a full disk is ENOSPC",
+	run(h, s, "a full disk is ENOSPC" /* K4 */,
 	    "n = 0\ntry:\n    for i in range(3):\n        with open('/tmp/big%d' % i, 'wb') as f:\n"
 	    "            for k in range(100): f.write(bytes(1 << 20)); n += 1\n"
 	    "except OSError as e: print(e.errno, 100 < n < 129)",
@@ -142,7 +142,7 @@ memory_and_disk(struct probe_host *h, struct code_session *s)
 	    "shutil.rmtree('/tmp/many')",
 	    20000);
 	EXPECT(strcmp(r.out, "28 True\n") == 0, "%s %s", r.out, r.err);
-	run(h, s, "a giant file is EFBIG",
+	run(h, s, "a giant file is EFBIG" /* K4: also by fallocate */,
 	    "import os\nf = open('/tmp/giant', 'wb')\ntry: f.truncate(1 << 40)\nexcept OSError as "
 	    "e: print(e.errno)\n"
 	    "try: os.posix_fallocate(f.fileno(), 0, 10 << 30)\nexcept OSError as e: print(e.errno)",
@@ -153,15 +153,15 @@ memory_and_disk(struct probe_host *h, struct code_session *s)
 static void
 output(struct probe_host *h, struct code_session *s)
 {
-	run(h, s, "much output is cut and counted",
+	run(h, s, "much output is cut and counted" /* K7 */,
 	    "import sys\nsys.stdout.write('x' * 5000000)\nsys.stderr.write('y' * 3000000)\nNone",
 	    20000);
 	EXPECT(r.out_len == 1 << 20 && r.out_total == 5000000 && r.err_total == 3000000,
 	    "%zu %llu %llu", r.out_len, (unsigned long long)r.out_total,
 	    (unsigned long long)r.err_total);
 	EXPECT(r.return_code == 0, "%d", r.return_code);
-	run(h, s, "a flood is ended", "import os\nb = b'x' * (1 << 20)\nwhile True: os.write(1, b)",
-	    60000);
+	run(h, s, "a flood is ended" /* K4 */,
+	    "import os\nb = b'x' * (1 << 20)\nwhile True: os.write(1, b)", 60000);
 	EXPECT(r.died && strstr(r.err, "too much output") != NULL, "%d %s", r.died, r.err);
 	EXPECT(r.exec_ms < 50000, "%u", r.exec_ms);
 	alive(h, s);

@@ -192,7 +192,11 @@ on_storm_open(struct code_session *s, const struct err *e, void *arg)
 	EXPECT(s != NULL, "%s", e != NULL ? e->msg : "");
 	st->s = s;
 	if (s != NULL)
-		code_session_exec(s, CODE_PYTHON, STR("open('f', 'w').write('x')\nsum(range(100))"),
+		code_session_exec(s, CODE_PYTHON,
+		    STR("open('f', 'w').write('x')\n" /* K12: threads */
+			"from concurrent.futures import ThreadPoolExecutor as T\n"
+			"try: import pandas\nexcept ImportError: pass\n"
+			"with T(8) as p: n = sum(p.map(int, range(100)))\nn"),
 		    20000, &ops, st);
 }
 
@@ -202,7 +206,7 @@ storm(struct probe_host *h)
 	enum { COUNT = 60 };
 	static struct storm all[COUNT];
 	unsigned done = 0;
-	probe_name("sixty sessions through four places, and nothing is left of them");
+	probe_name("sixty sessions through four places, and nothing is left of them" /* J7 */);
 	probe_turn(h, 500);
 	int before = probe_fds(probe_inner(h));
 	for (size_t i = 0; i < COUNT; i++) {
@@ -265,7 +269,7 @@ refusals(const char *init_path, const struct sandbox_settings *set)
 	struct probe_host h;
 	struct sandbox_settings s = *set;
 	(void)str_copy(s.python, sizeof(s.python), STR("/usr/bin/no-such-python"));
-	probe_name("without an interpreter every lease is refused by name");
+	probe_name("without an interpreter every lease is refused by name" /* K17 */);
 	if (EXPECT(probe_start(&h, init_path, &s), "no start")) {
 		struct err e = {0};
 		struct code_session *none = probe_open(&h, &e);

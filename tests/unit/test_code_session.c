@@ -179,6 +179,23 @@ Test(code_session, output_is_cut_at_its_limit_and_counted)
 	stop(&r, &v);
 }
 
+/* K11: read 64 KiB at a time, decoded by nobody here */
+Test(code_session, a_character_across_two_reads_is_whole)
+{
+	struct session_rig r;
+	struct seen v = {0};
+	start(&r, &v);
+	cr_assert_eq(write(r.out, "caf\xc3", 4), 4);
+	session_rig_turn(&r);
+	cr_assert_eq(write(r.out, "\xa9 \xff", 3), 3);
+	session_rig_result(&r, 0, 0);
+	session_rig_end(&r, 0, 0);
+	session_rig_turn(&r);
+	cr_assert_eq(v.dones, 1u);
+	cr_assert_str_eq(v.out, "caf\xc3\xa9 \xff");
+	stop(&r, &v);
+}
+
 Test(code_session, a_session_that_breaks_its_protocol_is_dropped)
 {
 	for (int row = 0; row < 14; row++) {
