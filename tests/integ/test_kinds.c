@@ -317,6 +317,25 @@ Test(kinds, what_is_sent_back_becomes_text_for_every_provider)
 	server_stop(&s);
 }
 
+Test(kinds, declarations_of_2026_say_who_called)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+
+	for (int i = 0; i < 4; i++) {
+		bool says = i < 2;
+		ask_model(s, "/v1/messages", "fake:steps", said("run: bash: true"),
+		    says ? "[{\"type\":\"code_execution_20260120\",\"name\":\"code_execution\"}]"
+			 : "[" DATED "]",
+		    i % 2, &r);
+		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		const char *caller = strstr(r.body.ptr, ",\"caller\":{\"type\":\"direct\"}}");
+		cr_expect_eq(caller != NULL, says, "%s", r.body.ptr);
+		reply_done(&r);
+	}
+	server_stop(&s);
+}
+
 /* The declaration is Anthropic's; elsewhere it runs and is not shown. */
 Test(kinds, other_dialects_get_plain_answers)
 {

@@ -32,7 +32,8 @@ struct reply_options {
 	const char *fallback_id; /* message id when the provider gave none: "msg_…", "chatcmpl-…" */
 	const char *request_id; /* in errors; NULL: none */
 	int64_t created_s;
-	bool native_code;                   /* show executions in the wire's own blocks */
+	bool native_code;  /* show executions in the wire's own blocks */
+	bool names_caller; /* … and who called: declarations of 2026 say that it was the model */
 	const struct conversation *request; /* borrowed */
 	/* Where clients find us, without a slash at the end: for links to files that code made.
 	 * Empty: no links. */

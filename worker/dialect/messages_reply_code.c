@@ -5,13 +5,16 @@
 #include "worker/dialect/messages_reply.h"
 
 static void
-write_use(struct jw *w, const struct code_record *rec, bool with_input)
+write_use(
+    const struct messages_reply *m, struct jw *w, const struct code_record *rec, bool with_input)
 {
 	jw_object(w);
 	jw_kcstr(w, "type", "server_tool_use");
 	jw_kstr(w, "id", rec->id);
 	jw_kstr(w, "name", code_tool_name(rec->tool));
 	jw_kraw(w, "input", with_input ? rec->input_raw : STR("{}"));
+	if (m->base.opt.names_caller)
+		jw_kraw(w, "caller", STR("{\"type\":\"direct\"}"));
 	jw_end_object(w);
 }
 
@@ -22,7 +25,7 @@ write_whole(struct messages_reply *m, const struct code_record *rec)
 	if (m->content->len > 0)
 		buf_addc(m->content, ',');
 	jw_init(&w, m->content);
-	write_use(&w, rec, true);
+	write_use(m, &w, rec, true);
 	messages_write_code_result(&w, rec);
 }
 
@@ -47,7 +50,7 @@ messages_reply_code_begin(struct reply *r, const struct code_record *rec)
 		return;
 	struct jw w = open_indexed(self(r), "content_block_start");
 	jw_key(&w, "content_block");
-	write_use(&w, rec, false);
+	write_use(self(r), &w, rec, false);
 	messages_close_frame(self(r), &w);
 	r->code = REPLY_CODE_INPUT;
 }

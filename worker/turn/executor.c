@@ -5,6 +5,8 @@
 
 /* The first date whose declaration means bash and the editor. */
 #define FIRST_WITH_KINDS 20250825u
+/* The first date whose server_tool_use blocks say who called. */
+#define FIRST_WITH_CALLER 20260120u
 
 enum code_family
 executor_family(struct str type)
@@ -31,13 +33,18 @@ date_of(struct str s)
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 ? n : 0;
 }
 
+/* Is it code_execution_<date>, of that date or a later one? */
+static bool
+is_since(struct str type, uint64_t date)
+{
+	static const struct str prefix = STR_INIT("code_execution_");
+	return str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= date;
+}
+
 uint32_t
 executor_offers(struct str type)
 {
-	static const struct str prefix = STR_INIT("code_execution_");
-	bool is_later =
-	    str_starts(type, prefix) && date_of(str_from(type, prefix.len)) >= FIRST_WITH_KINDS;
-	return is_later ? TOOL_MASK_ALL : TOOL_MASK_PYTHON;
+	return is_since(type, FIRST_WITH_KINDS) ? TOOL_MASK_ALL : TOOL_MASK_PYTHON;
 }
 
 bool
@@ -162,6 +169,7 @@ decide_keyword(const struct executor_input *in, struct executor_decision *d, str
 	d->kinds = executor_offers(keyword->type);
 	d->native_blocks = (family == CODE_FAMILY_ANTHROPIC && in->wire == WIRE_MESSAGES) ||
 			   (family == CODE_FAMILY_OPENAI && in->wire == WIRE_RESPONSES);
+	d->names_caller = is_since(keyword->type, FIRST_WITH_CALLER);
 	d->purpose_hint = keyword->purpose_hint;
 	if (d->purpose_hint.len == 0 && d->explicit_tool != NULL)
 		d->purpose_hint = d->explicit_tool->purpose_hint;

@@ -62,6 +62,7 @@ struct executor_decision {
 	struct tool *explicit_tool;
 	uint32_t kinds;          /* HERE: enum tool_mask, what the model is shown; never 0 */
 	bool native_blocks;      /* answer in the declaration's own block types */
+	bool names_caller;       /* … which say who called */
 	struct str purpose_hint; /* of the claimed entry, else of the explicit one folded into it */
 };
 

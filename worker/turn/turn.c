@@ -273,6 +273,7 @@ make_reply(struct turn *t)
 	    .request_id = t->req->id,
 	    .created_s = clock_wall_s(),
 	    .native_code = t->plan.decision.native_blocks,
+	    .names_caller = t->plan.decision.names_caller,
 	    .request = t->plan.conv,
 	    .public_base_url = t->plan.public_base_url,
 	};
