@@ -94,6 +94,31 @@ Test(loop, n40_48_56_an_owned_call_runs_and_the_model_goes_on)
 	server_stop(&s);
 }
 
+/* Whoever is asked streams or not: the model reads the same. */
+Test(loop, e6_the_model_reads_what_the_code_printed_in_a_stream_too)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+
+	for (size_t i = 0; i < WAYS; i += 2) {
+		char *saw[2];
+		for (int stream = 0; stream < 2; stream++) {
+			ask_way(s, i + (size_t)stream, "rounds-2", false, SAYS("go"), &r);
+			reply_done(&r);
+			saw[stream] = provider_saw(s, 0);
+			cr_expect(strstr(saw[stream], "stdout:\\n1\\n") != NULL, "%s", saw[stream]);
+			cr_expect(strstr(saw[stream], "stdout:\\n2\\n") != NULL, "%s", saw[stream]);
+			cr_expect(strstr(saw[stream], "Round 1. ") != NULL, "%s", saw[stream]);
+		}
+		/* but for the ids that the provider made up, and the flags of the stream */
+		cr_expect_eq(occurrences(saw[0], "\"role\""), occurrences(saw[1], "\"role\""),
+		    "%s\n%s", saw[0], saw[1]);
+		mem_free(saw[0]);
+		mem_free(saw[1]);
+	}
+	server_stop(&s);
+}
+
 /* --- usage ------------------------------------------------------------------------------------ */
 
 #define CHAT_ROUND(message, finish, in, out)                                                       \

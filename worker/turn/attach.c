@@ -151,6 +151,8 @@ done_sql(struct job *j, bool cancelled)
 	struct attach *t = j->arg;
 	if (cancelled && t->rc == ERR_OK)
 		t->rc = err_set(&t->err, ERR_BUSY, "the gateway is stopping");
+	if (t->rc == ERR_OK)
+		t->rc = attach_check(t->plan, &t->err);
 	if (t->rc != ERR_OK || t->is_cancelled) {
 		finish(t);
 		return;

@@ -16,9 +16,9 @@ struct attach_options {
 	uint64_t max_inline_bytes;
 };
 
-/* done(NULL): plan is filled and its names are set. Errors: ERR_TOOLARGE, ERR_BUSY, ERR_IO (a
- * seed's bytes are gone; the text names the file id). Not called after attach_cancel. Never called
- * before it returns. */
+/* done(NULL): plan is filled and its names are set. Errors: ERR_TOOLARGE, ERR_BUSY, ERR_INPUT
+ * (attach_check), ERR_IO (a seed's bytes are gone; the text names the file id). Not called after
+ * attach_cancel. Never called before it returns. */
 MUST_CHECK enum err_code attach_start(struct request *req, struct attach_plan *plan,
     const struct attach_options *opt, void (*done)(void *arg, const struct err *err), void *arg,
     struct attach **ret, struct err *reterr);

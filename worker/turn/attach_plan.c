@@ -1,5 +1,7 @@
 #include "worker/turn/attach_plan.h"
 
+#define ID_SHOWN_BYTES 80u
+
 static struct attachment *
 find(const struct attach_plan *plan, struct str file_id)
 {
@@ -47,7 +49,9 @@ collect_parts(struct arena *a, struct attach_plan *plan, const struct part *p)
 		if (t == NULL)
 			return;
 		t->for_sandbox = plan->to_sandbox;
-		if (p->kind != PART_UPLOAD || !plan->to_sandbox)
+		if (p->kind == PART_UPLOAD && plan->to_sandbox)
+			t->is_input = true;
+		else
 			t->for_model = true;
 	}
 }
@@ -63,12 +67,25 @@ attach_collect(struct conversation *conv, bool to_sandbox, const struct tool *cl
 	     i++) {
 		struct attachment *t = reference(conv->arena, &plan, claimed->container_files[i]);
 		if (t != NULL)
-			t->for_sandbox = true;
+			t->for_sandbox = t->is_input = true;
 	}
 	if (plan.count > ATTACH_FILES_MAX)
 		return err_set(reterr, ERR_INPUT, "the request refers to more than %u files",
 		    ATTACH_FILES_MAX);
 	*ret = plan;
+	return ERR_OK;
+}
+
+enum err_code
+attach_check(const struct attach_plan *plan, struct err *reterr)
+{
+	for (const struct attachment *t = plan->first; t != NULL; t = t->next)
+		if (t->is_input && !t->is_found)
+			return err_set(reterr, ERR_INPUT,
+			    "File %.*s was given for the code and is not there",
+			    (int)(t->file_id.len < ID_SHOWN_BYTES ? t->file_id.len
+								  : ID_SHOWN_BYTES),
+			    t->file_id.ptr);
 	return ERR_OK;
 }
 

@@ -20,6 +20,7 @@ struct attachment { /* one different file id, in the order of its first mention 
 	struct attachment *next;
 	struct str file_id; /* in the arena, whatever the conversation points into */
 	bool for_sandbox;   /* seed it */
+	bool is_input;      /* it was given for the code and nothing else: none runs without it */
 	bool for_model;     /* some part shows it to the model */
 	/* from the files table */
 	bool is_found;
@@ -41,6 +42,8 @@ struct attach_plan {
  * the file_ids of a claimed declaration's container. ERR_INPUT over ATTACH_FILES_MAX. */
 MUST_CHECK enum err_code attach_collect(struct conversation *conv, bool to_sandbox,
     const struct tool *claimed, struct attach_plan *ret, struct err *reterr);
+/* ERR_INPUT, naming the id: an input of the code was not found. */
+MUST_CHECK enum err_code attach_check(const struct attach_plan *plan, struct err *reterr);
 /* Gives each found seed its name: the last path segment of its filename; a second "data.csv"
  * becomes "data-2.csv". */
 void attach_name(struct arena *a, struct attach_plan *plan);

@@ -254,7 +254,10 @@ on_attached(void *arg, const struct err *err)
 	struct turn *t = arg;
 	t->attaching = NULL;
 	if (err != NULL) {
-		int status = err->code == ERR_TOOLARGE ? 413 : err->code == ERR_BUSY ? 503 : 502;
+		int status = err->code == ERR_TOOLARGE ? 413
+			     : err->code == ERR_BUSY   ? 503
+			     : err->code == ERR_INPUT  ? 400
+						       : 502;
 		turn_fail(t, status, NULL, str_c(err->msg));
 		return;
 	}
