@@ -11,9 +11,10 @@
 #include "base/fd.h"
 
 #define BOARD_MAGIC   0x4f54424fu
-#define BOARD_VERSION 2u
+#define BOARD_VERSION 3u
 
 _Static_assert(sizeof(struct board_slot) % 64 == 0, "slots do not share cache lines");
+_Static_assert(SB_LAYERS_ <= BOARD_LAYERS, "room for every layer");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the board needs lock-free 64-bit atomics");
 
 static const char *const counter_names[BC_COUNTER_MAX] = {
@@ -32,6 +33,11 @@ static const char *const counter_names[BC_COUNTER_MAX] = {
     [BC_CODE_ERRORS] = "code_errors_total",
     [BC_LEASES] = "sandbox_leases_total",
     [BC_LEASE_REFUSALS] = "sandbox_lease_refusals_total",
+    [BC_LEASE_WAIT_US] = "sandbox_lease_wait_microseconds_total",
+    [BC_KILLS_TIMEOUT] = "sandbox_kills_total{reason=\"timeout\"}",
+    [BC_KILLS_FLOOD] = "sandbox_kills_total{reason=\"flood\"}",
+    [BC_KILLS_MEMORY] = "sandbox_kills_total{reason=\"memory\"}",
+    [BC_KILLS_DIED] = "sandbox_kills_total{reason=\"died\"}",
     [BC_FILES_STORED] = "files_stored_total",
     [BC_FILE_BYTES_STORED] = "file_stored_bytes_total",
     [BC_USAGE_RECORDS] = "usage_records_total",
@@ -213,4 +219,35 @@ board_gauge_name(enum board_gauge g)
 {
 	CHECK(g < BG_GAUGE_MAX);
 	return gauge_names[g];
+}
+
+void
+board_sandbox_layers(struct board *b, const struct lease_selftest *r)
+{
+	for (size_t i = 0; i < SB_LAYERS_; i++)
+		b->sandbox.layer[i] = r != NULL ? r->layer[i].state : SB_UNKNOWN;
+}
+
+void
+board_sandbox_stats(
+    struct board *b, const struct lease_stats *now, const struct lease_stats *before)
+{
+	static const struct lease_stats none = {0};
+	struct board_sandbox *s = &b->sandbox;
+	const struct lease_stats *is = now != NULL ? now : &none;
+	s->zygote = is->zygote;
+	s->ready = is->ready;
+	s->leased = is->leased;
+	s->starting = is->starting;
+	s->waiting = is->waiting;
+	s->max = is->max;
+	if (now == NULL)
+		return;
+	s->made += now->made - before->made;
+	s->failed += now->failed - before->failed;
+	s->made_us += now->made_us - before->made_us;
+	s->zygotes_failed += now->zygotes_failed - before->zygotes_failed;
+	s->memory_kills += now->memory_kills - before->memory_kills;
+	for (size_t i = 0; i < LEASE_TIMES; i++)
+		s->times[i] += now->times[i] - before->times[i];
 }

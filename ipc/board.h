@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "ipc/lease.h"
 
 #define BOARD_SLOTS (LIMIT_WORKERS + 8u)
 
@@ -37,6 +38,11 @@ enum board_counter {
 	BC_CODE_ERRORS,
 	BC_LEASES,
 	BC_LEASE_REFUSALS,
+	BC_LEASE_WAIT_US,
+	BC_KILLS_TIMEOUT, /* the four are one family in /metrics */
+	BC_KILLS_FLOOD,
+	BC_KILLS_MEMORY,
+	BC_KILLS_DIED,
 	BC_FILES_STORED,
 	BC_FILE_BYTES_STORED,
 	BC_USAGE_RECORDS,
@@ -70,6 +76,15 @@ struct board_slot {
 	_Atomic uint64_t gauges[BG_GAUGE_MAX];
 };
 
+/* Written by the master from what the spawner tells. */
+#define BOARD_LAYERS 32u
+struct board_sandbox {
+	_Atomic uint32_t layer[BOARD_LAYERS]; /* enum sandbox_layer_state, by enum sandbox_layer */
+	_Atomic uint32_t zygote;              /* enum lease_zygote */
+	_Atomic uint32_t ready, leased, starting, waiting, max;
+	_Atomic uint64_t made, failed, made_us, times[LEASE_TIMES], zygotes_failed, memory_kills;
+};
+
 struct board {
 	uint32_t magic, version, slots, pad;
 	_Atomic uint64_t started_s;
@@ -77,6 +92,7 @@ struct board {
 	/* Monotonic; when what is in force was last compared with the database (sweeper), or built
 	 * from it (master). */
 	_Atomic uint64_t database_seen_ms;
+	struct board_sandbox sandbox;
 	struct board_slot slot[BOARD_SLOTS];
 };
 
@@ -90,6 +106,10 @@ void board_release(struct board_slot *s); /* its process is gone: gauges 0, free
 const char *board_state_name(uint32_t state);
 void board_count(struct board_slot *s, enum board_counter c, uint64_t n);
 void board_gauge(struct board_slot *s, enum board_gauge g, uint64_t v);
+/* Master. What an earlier spawner counted stays, so that sums never fall; NULL: none runs. */
+void board_sandbox_layers(struct board *b, const struct lease_selftest *r);
+void board_sandbox_stats(
+    struct board *b, const struct lease_stats *now, const struct lease_stats *before);
 void board_database_seen(struct board *b, uint64_t now_ms);
 /* Not seen for longer than max_s; 0: no limit. */
 bool board_is_stale(const struct board *b, uint64_t now_ms, uint32_t max_s);

@@ -52,6 +52,8 @@ lease_size(uint32_t type)
 		return sizeof(struct lease_answer);
 	case LEASE_MSG_RELEASE:
 		return sizeof(struct lease_release);
+	case LEASE_MSG_STATS:
+		return sizeof(struct lease_stats);
 	default:
 		return 0;
 	}
@@ -102,6 +104,9 @@ fields_ok(const union lease_msg *m)
 		       text_ok(m->answer.text, sizeof(m->answer.text));
 	case LEASE_MSG_RELEASE:
 		return m->release.reserved == 0;
+	case LEASE_MSG_STATS:
+		return m->stats.zygote < LEASE_ZYGOTE_STATES_ &&
+		       text_ok(m->stats.zygote_text, sizeof(m->stats.zygote_text));
 	default:
 		return true;
 	}
@@ -236,4 +241,20 @@ lease_layer_hint(enum sandbox_layer l, int sys_errno)
 		break;
 	}
 	return "see docs/SECURITY.md";
+}
+
+const char *
+lease_zygote_name(uint32_t state)
+{
+	static const char *const names[] = {"none", "off", "resting", "loading", "ready"};
+	_Static_assert(ARRAY_LEN(names) == LEASE_ZYGOTE_STATES_, "a name each");
+	return state < ARRAY_LEN(names) ? names[state] : "unknown";
+}
+
+unsigned
+lease_time_ms(size_t i)
+{
+	static const unsigned ms[] = {5, 25, 100, 500, 2500, 10000};
+	_Static_assert(ARRAY_LEN(ms) == LEASE_TIMES - 1, "the last has no bound");
+	return ms[i];
 }

@@ -6,9 +6,10 @@
  * master to spawner (FD_CTL): SETTINGS once, first; ADD_WORKER with the spawner's end of a new
  *   SEQPACKET pair made for that worker; REMOVE_WORKER; LOG with the new log file; DRAIN (lends
  * nothing more, forgets who waits, ends with its last lease); STOP. EOF ends it. spawner to master:
- * SELFTEST after the self-test (its READY), also when everything is refused. spawner to worker
- * (FD_SPAWNER): STATE when known and on change; ANSWER with LEASE_FDS descriptors. worker to
- * spawner: LEASE, RELEASE (also cancels a waiting LEASE). EOF ends its leases.
+ * SELFTEST after the self-test (its READY), also when everything is refused; STATS when something
+ * changed, once a second at most. spawner to worker (FD_SPAWNER): STATE when known and on change;
+ * ANSWER with LEASE_FDS descriptors. worker to spawner: LEASE, RELEASE (also cancels a waiting
+ * LEASE). EOF ends its leases.
  */
 #ifndef OTARI_IPC_LEASE_H
 #define OTARI_IPC_LEASE_H
@@ -37,6 +38,7 @@ enum lease_msg_type {
 	LEASE_MSG_LEASE,
 	LEASE_MSG_ANSWER,
 	LEASE_MSG_RELEASE,
+	LEASE_MSG_STATS,
 	LEASE_MSG_END_,
 };
 
@@ -137,6 +139,27 @@ struct lease_release {
 	uint32_t reserved; /* 0 */
 	uint64_t id;
 };
+enum lease_zygote {
+	LEASE_ZYGOTE_NONE,    /* not wanted */
+	LEASE_ZYGOTE_OFF,     /* a wall was open in its child: never again under this spawner */
+	LEASE_ZYGOTE_RESTING, /* failed, until the next try */
+	LEASE_ZYGOTE_LOADING, /* or being tested */
+	LEASE_ZYGOTE_READY,
+	LEASE_ZYGOTE_STATES_,
+};
+#define LEASE_TIMES 7 /* a session's making took up to lease_time_ms(i); the last: longer */
+struct lease_stats {
+	uint32_t type;
+	uint32_t zygote;                           /* enum lease_zygote */
+	uint32_t ready, leased, starting, waiting; /* sessions, and requests for one */
+	uint32_t max;
+	uint32_t zygote_forks; /* of the one that runs */
+	uint64_t made, failed; /* sessions since this spawner's start */
+	uint64_t zygotes_failed, memory_kills;
+	uint64_t made_us;            /* all of them together */
+	uint64_t times[LEASE_TIMES]; /* how many took how long */
+	char zygote_text[96];        /* why there is none; "" when it is ready */
+};
 
 union lease_msg {
 	uint32_t type;
@@ -147,6 +170,7 @@ union lease_msg {
 	struct lease_request request;
 	struct lease_answer answer;
 	struct lease_release release;
+	struct lease_stats stats;
 };
 
 /* Bytes of a message of that type; 0 for an unknown one. */
@@ -162,6 +186,8 @@ MUST_CHECK enum err_code lease_recv(
     int sock, union lease_msg *ret, int fds[LEASE_FDS], size_t *ret_nfds, struct err *reterr);
 const char *lease_layer_name(enum sandbox_layer l); /* "user_namespace", … */
 const char *lease_layer_state_name(uint32_t state);
+const char *lease_zygote_name(uint32_t state); /* "ready", … */
+unsigned lease_time_ms(size_t i); /* the upper bound of times[i]; i < LEASE_TIMES - 1 */
 /* What an operator can do about a missing layer. */
 const char *lease_layer_hint(enum sandbox_layer l, int sys_errno);
 

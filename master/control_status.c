@@ -1,5 +1,7 @@
 #include "master/control_status.h"
 
+#include <sys/utsname.h>
+
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -67,6 +69,38 @@ write_child(struct jw *w, const struct child *c, int64_t now_ms)
 	jw_end_object(w);
 }
 
+/* What the layers do not say: the kernel, the ready-made interpreters, the sessions there are. */
+static void
+write_state(struct jw *w, const struct master *m, const struct lease_selftest *r)
+{
+	const struct lease_stats *s = link_stats(m);
+	struct utsname u;
+	if (uname(&u) == 0)
+		jw_kcstr(w, "kernel", u.release);
+	jw_kcstr(w, "ids", r->layer[SB_UID_RANGE].state == SB_ACTIVE ? "range" : "one");
+	if (s == NULL)
+		return;
+	jw_key(w, "zygote");
+	jw_object(w);
+	jw_kcstr(w, "state", lease_zygote_name(s->zygote));
+	if (s->zygote_text[0] != '\0')
+		jw_kcstr(w, "text", s->zygote_text);
+	jw_ki64(w, "interpreters", s->zygote_forks);
+	jw_ki64(w, "failures", (int64_t)s->zygotes_failed);
+	jw_end_object(w);
+	jw_key(w, "pool");
+	jw_object(w);
+	jw_ki64(w, "ready", s->ready);
+	jw_ki64(w, "leased", s->leased);
+	jw_ki64(w, "starting", s->starting);
+	jw_ki64(w, "waiting", s->waiting);
+	jw_ki64(w, "max", s->max);
+	jw_ki64(w, "made", (int64_t)s->made);
+	jw_ki64(w, "made_mean_us", s->made > 0 ? (int64_t)(s->made_us / s->made) : 0);
+	jw_ki64(w, "failed", (int64_t)s->failed);
+	jw_end_object(w);
+}
+
 static void
 write_sandbox(struct jw *w, const struct master *m)
 {
@@ -75,6 +109,7 @@ write_sandbox(struct jw *w, const struct master *m)
 	jw_kcstr(w, "state", sandbox_state_name(m->board->sandbox_state));
 	if (r != NULL) {
 		jw_kcstr(w, "text", r->text);
+		write_state(w, m, r);
 		jw_key(w, "layers");
 		jw_array(w);
 		for (size_t i = 0; i < SB_LAYERS_; i++) {

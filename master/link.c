@@ -22,6 +22,7 @@ struct link {
 	struct event *ev;
 	bool has_report;
 	struct lease_selftest report;
+	struct lease_stats stats;
 };
 
 enum { SANDBOX_OFF, SANDBOX_TESTING, SANDBOX_READY, SANDBOX_REFUSED };
@@ -128,6 +129,8 @@ on_selftest(struct link *l, const struct lease_selftest *r)
 	if (l == m->next_link)
 		hand_over(m);
 	if (l == m->link)
+		board_sandbox_layers(m->board, r);
+	if (l == m->link)
 		m->board->sandbox_state = r->refused != 0 ? SANDBOX_REFUSED : SANDBOX_READY;
 	if (r->refused != 0)
 		log_error("sandbox refused", LOG_C("why", r->text));
@@ -140,6 +143,18 @@ on_selftest(struct link *l, const struct lease_selftest *r)
 		child_set_state(l->child, CHILD_READY, 0);
 		master_step(m);
 	}
+}
+
+/* One that drains goes on counting, but the pool is its successor's. */
+static void
+on_stats(struct link *l, const struct lease_stats *s)
+{
+	struct master *m = l->m;
+	if (l == m->link) {
+		board_sandbox_stats(m->board, s, &l->stats);
+		board_gauge(l->child->slot, BG_POOL_READY, s->ready);
+	}
+	l->stats = *s;
 }
 
 static void
@@ -159,6 +174,10 @@ on_link(evutil_socket_t fd, short what, void *arg)
 			fd_close(&fds[i]);
 		if (msg.type == LEASE_MSG_SELFTEST) {
 			on_selftest(l, &msg.selftest);
+			return;
+		}
+		if (msg.type == LEASE_MSG_STATS) {
+			on_stats(l, &msg.stats);
 			return;
 		}
 		(void)err_set(&e, ERR_PROTO, "unexpected message");
@@ -297,6 +316,8 @@ link_lost(struct master *m, struct child *spawner)
 	fd_close(&l->fd);
 	if (l == m->link) {
 		m->link = NULL;
+		board_sandbox_layers(m->board, NULL);
+		board_sandbox_stats(m->board, NULL, NULL);
 		m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
 	}
 	/* With the settings in force no spawner runs; one with others must not go on. */
@@ -313,4 +334,10 @@ const struct lease_selftest *
 link_selftest(const struct master *m)
 {
 	return m->link != NULL && m->link->has_report ? &m->link->report : NULL;
+}
+
+const struct lease_stats *
+link_stats(const struct master *m)
+{
+	return m->link != NULL && m->link->stats.type != 0 ? &m->link->stats : NULL;
 }

@@ -33,6 +33,8 @@ void link_stop(struct master *m);
 void link_lost(struct master *m, struct child *spawner);
 /* NULL before the first self-test. */
 const struct lease_selftest *link_selftest(const struct master *m);
+/* NULL before the first. */
+const struct lease_stats *link_stats(const struct master *m);
 bool link_is_wanted(const struct master_conf *c);
 void link_settings(const struct master_conf *c, struct sandbox_settings *ret);
 

@@ -55,6 +55,8 @@ struct broker {
 	bool is_draining;     /* ends with its last lease */
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
+	struct lease_stats stats;
+	struct event *ev_stats;
 	struct filler filler;
 	struct zygote zygote;
 	int exit_code;
@@ -84,6 +86,10 @@ void lend_session_unmade(struct broker *b, struct session *s, int sys_errno); /*
 /* Ordered from the filler. is_born: its interpreter comes from the zygote. NULL: no slot is free.
  */
 struct session *lend_new_session(struct broker *b, bool is_born);
+
+/* stats.c */
+void stats_changed(struct broker *b); /* the master is told soon */
+void stats_made(struct broker *b, const struct session *s);
 
 /* watch.c: goes on by itself while anything is leased */
 void watch_start(struct broker *b);

@@ -125,6 +125,7 @@ on_ready(void *arg, struct session *s, int sys_errno)
 		lend_session_failed(b, &f);
 		return;
 	}
+	stats_made(b, s);
 	if (s->is_born)
 		drop_one_cold(b);
 	move_to(s, s->is_born ? &b->idle_born : &b->idle_cold);
@@ -168,6 +169,7 @@ lend_new_session(struct broker *b, bool is_born)
 		return NULL;
 	}
 	struct session *s = session_new(slot, is_born, &ops, b);
+	s->ordered_us = clock_mono_us();
 	b->slots.at[slot] = s;
 	TAILQ_INSERT_TAIL(&b->sessions, s, link);
 	b->total++;
@@ -192,6 +194,7 @@ lend_session_failed(struct broker *b, const struct jail_fail *f)
 	(void)snprintf(text, sizeof(text), "layer=%s errno=%s step=\"%.47s\"", lease_layer_name(l),
 	    name != NULL ? name : "0", f->step);
 	log_warn("a sandbox session could not be made, trying again", LOG_C("why", text));
+	b->stats.failed++;
 	struct queue_request r;
 	if (queue_next(&b->queue, &r)) {
 		answer(r.owner, r.id, LEASE_FAILED, text);
@@ -344,6 +347,7 @@ lend_step(struct broker *b)
 	arm_deadline(b);
 	if (b->is_tested && b->report.refused == 0)
 		refill(b);
+	stats_changed(b);
 }
 
 void

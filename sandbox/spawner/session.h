@@ -61,6 +61,7 @@ struct session {
 	TAILQ_ENTRY(session) link;
 	enum session_state state;
 	uint32_t slot;
+	int64_t ordered_us; /* when its making began */
 	uint64_t order_seq; /* of the filler; 0: answered */
 	pid_t pid;          /* 0: none yet */
 	int pidfd, status_fd;

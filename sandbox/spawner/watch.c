@@ -160,6 +160,7 @@ on_watch(evutil_socket_t fd, short what, void *arg)
 		if (s->state != SESSION_LEASED || sum(&all, s, false) <= limit ||
 		    sum(&all, s, true) <= limit)
 			continue;
+		b->stats.memory_kills++;
 		log_notice("a sandbox session is over its memory, its processes end",
 		    LOG_INT("slot", s->slot), LOG_INT("limit_bytes", limit));
 		for (size_t i = 0; i < all.count; i++)

@@ -74,6 +74,8 @@ zygote_failed(struct broker *b, const char *why, int sys_errno)
 		log_warn(
 		    "the zygote failed, sessions start their own interpreter until another runs",
 		    LOG_C("why", why), LOG_INT("errno", sys_errno));
+	(void)snprintf(z->why, sizeof(z->why), "%.80s (errno %d)", why, sys_errno);
+	b->stats.zygotes_failed++;
 	end(b);
 	/* They may wait for an interpreter for ever; nobody has them yet. */
 	TAILQ_FOREACH(s, &b->sessions, link)
@@ -127,6 +129,7 @@ test_broken(struct broker *b, const struct frame_check *c)
 	    "a wall does not hold in a zygote's child, no zygote is used", LOG_C("why", text));
 	end(b);
 	b->zygote.state = ZYGOTE_OFF;
+	(void)snprintf(b->zygote.why, sizeof(b->zygote.why), "%.95s", text);
 	lend_step(b);
 }
 

@@ -36,6 +36,7 @@ struct zygote {
 	struct event *ev, *ev_timer;
 	uint64_t seq; /* of the last request */
 	unsigned in_flight, failures, forks;
+	char why[96]; /* the last one failed */
 	int64_t started_ms;
 	struct session *place; /* that the test runs in */
 	int test_fd;

@@ -2,7 +2,8 @@
  *
  * otarictl [-c FILE] [-s SOCKET] [--json] status | generation | sandbox check | reload | drain
  *
- * Process: its own, short-lived. Exit status: 0 done, 1 refused or failed, 2 wrong usage.
+ * Process: its own, short-lived. Exit status: 0 done, 1 refused or failed (sandbox check: also when
+ * no code can run), 2 wrong usage.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -130,7 +131,34 @@ show_status(struct arena *a, struct jval root)
 	show_children(a, root);
 }
 
-/* 1 when the sandbox is not usable. */
+static void
+show_sandbox_state(struct arena *a, struct jval s)
+{
+	struct jval z = jv_get(s, "zygote"), p = jv_get(s, "pool");
+	struct str kernel = text_of(a, s, "kernel"), state = text_of(a, z, "state");
+	struct str why = text_of(a, z, "text");
+	if (kernel.len > 0)
+		(void)printf("  %-25s %.*s\n", "kernel", STR_FMT(kernel));
+	if (!jv_present(z))
+		return;
+	(void)printf("  %-25s %-9.*s %.*s%s%lld interpreters, %lld failures\n", "zygote",
+	    STR_FMT(state), STR_FMT(why), why.len > 0 ? "; " : "", number_of(z, "interpreters"),
+	    number_of(z, "failures"));
+	(void)printf("  %-25s %lld ready, %lld leased, %lld starting, of %lld; %lld waiting\n",
+	    "sessions", number_of(p, "ready"), number_of(p, "leased"), number_of(p, "starting"),
+	    number_of(p, "max"), number_of(p, "waiting"));
+	(void)printf("  %-25s %lld, %.1f ms each; %lld failed\n", "made since start",
+	    number_of(p, "made"), (double)number_of(p, "made_mean_us") / 1e3,
+	    number_of(p, "failed"));
+}
+
+/* 1 when no code can run. */
+static int
+sandbox_status(struct arena *a, struct jval root)
+{
+	return str_eq(text_of(a, jv_get(root, "sandbox"), "state"), STR("ready")) ? 0 : 1;
+}
+
 static int
 show_sandbox(struct arena *a, struct jval root)
 {
@@ -140,6 +168,7 @@ show_sandbox(struct arena *a, struct jval root)
 	(void)printf("sandbox: %.*s\n", STR_FMT(state));
 	if (why.len > 0)
 		(void)printf("%.*s\n", STR_FMT(why));
+	show_sandbox_state(a, s);
 	while (jv_next(jv_get(s, "layers"), &it)) {
 		struct str name = text_of(a, it.value, "name");
 		struct str now = text_of(a, it.value, "state");
@@ -149,7 +178,7 @@ show_sandbox(struct arena *a, struct jval root)
 		if (hint.len > 0 && !str_eq(hint, text))
 			(void)printf("  %-25s           to get it: %.*s\n", "", STR_FMT(hint));
 	}
-	return str_eq(state, STR("refused")) ? 1 : 0;
+	return sandbox_status(a, root);
 }
 
 static int
@@ -165,16 +194,17 @@ show(const char *command, struct str answer, bool as_json)
 		return 1;
 	}
 	bool ok = jv_bool(jv_get(root, "ok"), false);
+	bool is_check = str_eq(str_c(command), STR("sandbox check"));
 	if (as_json) {
 		(void)printf("%.*s\n", STR_FMT(answer));
-		status = !ok;
+		status = !ok || (is_check && sandbox_status(a, root) != 0);
 	} else if (!ok) {
 		struct str error = text_of(a, root, "error");
 		(void)fprintf(stderr, "otarictl: %.*s\n", STR_FMT(error));
 		status = 1;
 	} else if (str_eq(str_c(command), STR("status"))) {
 		show_status(a, root);
-	} else if (str_eq(str_c(command), STR("sandbox check"))) {
+	} else if (is_check) {
 		status = show_sandbox(a, root);
 	} else if (str_eq(str_c(command), STR("drain"))) {
 		(void)printf("draining\n");

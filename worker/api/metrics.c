@@ -1,5 +1,6 @@
 /* GET /metrics: the board in Prometheus' text format (exposition format 0.0.4). */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/version.h"
 #include "ipc/role.h"
@@ -34,8 +35,12 @@ write_board(struct buf *out, const struct board *b)
 {
 	for (unsigned c = 0; c < BC_COUNTER_MAX; c++) {
 		const char *name = board_counter_name((enum board_counter)c);
-		buf_printf(out, "# TYPE otari_%s counter\notari_%s %" PRIu64 "\n", name, name,
-		    board_sum(b, (enum board_counter)c));
+		/* Members of one family follow each other. */
+		if (c <= BC_KILLS_TIMEOUT || c > BC_KILLS_DIED)
+			buf_printf(
+			    out, "# TYPE otari_%.*s counter\n", (int)strcspn(name, "{"), name);
+		buf_printf(
+		    out, "otari_%s %" PRIu64 "\n", name, board_sum(b, (enum board_counter)c));
 	}
 	for (unsigned g = 0; g < BG_GAUGE_MAX; g++) {
 		const char *name = board_gauge_name((enum board_gauge)g);
@@ -48,6 +53,57 @@ write_board(struct buf *out, const struct board *b)
 	    "# TYPE otari_start_time_seconds gauge\notari_start_time_seconds %" PRIu64 "\n",
 	    atomic_load_explicit(&b->sandbox_state, memory_order_relaxed),
 	    (uint64_t)atomic_load_explicit(&b->started_s, memory_order_relaxed));
+}
+
+static void
+write_layers(struct buf *out, const struct board_sandbox *s)
+{
+	buf_add(out, STR("# HELP otari_sandbox_layer 1: the wall is in that state\n"
+			 "# TYPE otari_sandbox_layer gauge\n"));
+	for (uint32_t l = 0; l < SB_LAYERS_; l++) {
+		uint32_t now = atomic_load_explicit(&s->layer[l], memory_order_relaxed);
+		for (uint32_t k = SB_ACTIVE; now != SB_UNKNOWN && k <= SB_MISSING; k++)
+			buf_printf(out, "otari_sandbox_layer{layer=\"%s\",state=\"%s\"} %d\n",
+			    lease_layer_name((enum sandbox_layer)l), lease_layer_state_name(k),
+			    k == now);
+	}
+	buf_add(out, STR("# HELP otari_sandbox_zygote 1: it is in that state\n"
+			 "# TYPE otari_sandbox_zygote gauge\n"));
+	uint32_t z = atomic_load_explicit(&s->zygote, memory_order_relaxed);
+	for (uint32_t k = 0; k < LEASE_ZYGOTE_STATES_; k++)
+		buf_printf(
+		    out, "otari_sandbox_zygote{state=\"%s\"} %d\n", lease_zygote_name(k), k == z);
+}
+
+static void
+write_pool(struct buf *out, const struct board_sandbox *s)
+{
+	const struct {
+		const char *name, *type;
+		uint64_t value;
+	} rows[] = {{"pool_leased", "gauge", s->leased}, {"pool_starting", "gauge", s->starting},
+	    {"pool_max", "gauge", s->max}, {"waiting", "gauge", s->waiting},
+	    {"sessions_failed_total", "counter", s->failed},
+	    {"zygotes_failed_total", "counter", s->zygotes_failed}};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		buf_printf(out, "# TYPE otari_sandbox_%s %s\notari_sandbox_%s %" PRIu64 "\n",
+		    rows[i].name, rows[i].type, rows[i].name, rows[i].value);
+	uint64_t sum = 0;
+	buf_add(
+	    out, STR("# HELP otari_sandbox_session_seconds how long a session takes to be made\n"
+		     "# TYPE otari_sandbox_session_seconds histogram\n"));
+	for (size_t i = 0; i < LEASE_TIMES; i++) {
+		sum += atomic_load_explicit(&s->times[i], memory_order_relaxed);
+		if (i < LEASE_TIMES - 1)
+			buf_printf(out,
+			    "otari_sandbox_session_seconds_bucket{le=\"%.3f\"} %" PRIu64 "\n",
+			    lease_time_ms(i) / 1e3, sum);
+	}
+	buf_printf(out,
+	    "otari_sandbox_session_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n"
+	    "otari_sandbox_session_seconds_sum %.6f\notari_sandbox_session_seconds_count %" PRIu64
+	    "\n",
+	    sum, (double)s->made_us / 1e6, sum);
 }
 
 static void
@@ -79,6 +135,8 @@ metrics_show(struct request *req)
 		       "\"} 1\n"));
 	if (req->env->board != NULL) {
 		write_board(&body, req->env->board);
+		write_layers(&body, &req->env->board->sandbox);
+		write_pool(&body, &req->env->board->sandbox);
 		write_slots(&body, req->env->board);
 	}
 	req->status = 200;

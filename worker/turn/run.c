@@ -209,6 +209,17 @@ edit_record_of(const struct code_edit *e, const struct code_edit_result *r, bool
 }
 
 static void
+count_ends(struct board_slot *slot, const struct code_result *r)
+{
+	if (r->timed_out)
+		board_count(slot, BC_KILLS_TIMEOUT, 1);
+	else if (r->flooded)
+		board_count(slot, BC_KILLS_FLOOD, 1);
+	else if (r->died)
+		board_count(slot, BC_KILLS_DIED, 1);
+}
+
+static void
 on_run_done(void *arg, const struct code_result *result)
 {
 	struct turn *t = arg;
@@ -217,6 +228,7 @@ on_run_done(void *arg, const struct code_result *result)
 		session_failed(t, result->failed);
 		return;
 	}
+	count_ends(t->req->env->slot, result);
 	if (is_edit && edit_failed(t, result))
 		return;
 	if (is_edit)

@@ -4,6 +4,7 @@
  * costs nothing; `remote` before the model is asked, so that its failure is an HTTP error. */
 #include "worker/code/session.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "ipc/board.h"
 #include "worker/env.h"
@@ -51,6 +52,8 @@ on_open(struct code_session *s, const struct err *e, void *arg)
 		return;
 	}
 	board_count(t->req->env->slot, BC_LEASES, 1);
+	board_count(
+	    t->req->env->slot, BC_LEASE_WAIT_US, (uint64_t)(clock_mono_us() - t->opening_us));
 	if (seed_start(t->req, s, &t->files, on_seeded, t, &t->seeding, &err) != ERR_OK)
 		turn_fail(t, 503, NULL, STR("the gateway is busy"));
 	else if (t->seeding == NULL)
@@ -65,6 +68,7 @@ turn_with_session(struct turn *t, void (*then)(struct turn *t))
 		return;
 	}
 	t->session_then = then;
+	t->opening_us = clock_mono_us();
 	t->opening = code_session_open_image(t->req->env->code, t->plan.workspace_id, t->plan.image,
 	    t->plan.limits.queue_ms, on_open, t);
 }

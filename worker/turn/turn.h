@@ -111,6 +111,7 @@ struct turn {
 	struct str error_type, error_message;
 	/* code */
 	struct code_open *opening;
+	int64_t opening_us; /* when it began */
 	struct code_session *session;
 	void (*session_then)(struct turn *t); /* when there is one */
 	struct seed *seeding;
