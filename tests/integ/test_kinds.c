@@ -317,6 +317,40 @@ Test(kinds, what_is_sent_back_becomes_text_for_every_provider)
 	server_stop(&s);
 }
 
+/* A model that obeys would never come to an end. */
+Test(kinds, a_forced_choice_is_for_the_first_call)
+{
+	static const char *const models[] = {"fake:tool", "claude:tool", "answers:tool"};
+	struct server *s = start_with_sandbox();
+
+	for (size_t i = 0; i < ARRAY_LEN(models); i++) {
+		struct reply r, last;
+		struct buf body = BUF_INIT(4096);
+
+		buf_printf(&body,
+		    "{\"model\":\"%s\",\"max_tokens\":100,\"tools\":[" DATED
+		    "],\"tool_choice\":{\"type\":\"tool\",\"name\":\"code_execution\"},"
+		    "\"messages\":"
+		    "[{\"role\":\"user\",\"content\":\"run: print(6 * 7)\"}]}",
+		    models[i]);
+		const char *const headers[] = {"Otari-Code-Execution: otari", NULL};
+		server_ask(s, "POST", "/v1/messages", buf_str(&body),
+		    &(struct ask_opts){.headers = headers}, &r);
+		cr_expect_eq(r.status, 200, "%s: %ld %s", models[i], r.status, r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "42") != NULL, "%s", r.body.ptr);
+		fake_ask(s, "GET", "/_last", STR_NULL, &last);
+		json_t *root = reply_json(&last), *sent = json_loads(at(root, "body"), 0, NULL);
+		const char *word = i == 1 ? at(sent, "tool_choice.type") : at(sent, "tool_choice");
+		cr_expect_str_eq(word, "auto", "%s: %s", models[i], last.body.ptr);
+		json_decref(sent);
+		json_decref(root);
+		reply_done(&last);
+		reply_done(&r);
+		buf_done(&body);
+	}
+	server_stop(&s);
+}
+
 Test(kinds, declarations_of_2026_say_who_called)
 {
 	struct server *s = start_with_sandbox();

@@ -158,6 +158,38 @@ Test(turn_text, a_choice_of_the_clients_own_tool_stays)
 	arena_free(&a);
 }
 
+Test(turn_text, a_forced_choice_holds_until_our_tool_was_called)
+{
+	static const struct {
+		bool has_own; /* the client has a tool too */
+		struct tool_choice choice;
+		enum choice_kind after;
+	} rows[] = {
+	    {true, {.kind = CHOICE_NAMED, .name = STR_INIT("code_execution")}, CHOICE_AUTO},
+	    {true, {.kind = CHOICE_NAMED, .name = STR_INIT("own")}, CHOICE_NAMED},
+	    {true, {.kind = CHOICE_REQUIRED, .raw = STR_INIT("x")}, CHOICE_REQUIRED},
+	    {false, {.kind = CHOICE_REQUIRED, .raw = STR_INIT("x")}, CHOICE_AUTO},
+	    {false, {.kind = CHOICE_NONE, .raw = STR_INIT("x")}, CHOICE_NONE},
+	    {false, {.kind = CHOICE_UNSET}, CHOICE_UNSET},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct arena *a = arena_new(1 << 16);
+		struct conversation c = {.arena = a, .effort = STR("high")};
+		struct gateway_hints hints = {STR(""), STR("")};
+		struct gateway_tools g;
+		if (rows[i].has_own)
+			(void)add_tool(&c, "function", "own");
+		gateway_tool_install(&c, NULL, TOOL_MASK_ALL, &hints, &g);
+		c.choice = rows[i].choice;
+		gateway_tool_release_choice(&c, &g, WIRE_MESSAGES);
+		cr_expect_eq(c.choice.kind, rows[i].after, "row %zu", i);
+		bool is_changed = rows[i].after != rows[i].choice.kind;
+		cr_expect_eq(c.choice.raw.ptr == NULL || !is_changed, true, "row %zu", i);
+		cr_expect_eq(c.effort.len == 0, is_changed, "row %zu", i);
+		arena_free(&a);
+	}
+}
+
 Test(turn_text, every_kind_is_shown_under_a_name_of_its_own)
 {
 	struct arena *a = arena_new(1 << 16);

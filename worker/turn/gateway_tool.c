@@ -125,6 +125,34 @@ retarget_choice(struct conversation *conv, const struct tool *claimed, struct st
 	c->raw = STR_NULL;
 }
 
+static bool
+has_only_ours(const struct conversation *conv, const struct gateway_tools *g)
+{
+	enum code_tool kind;
+	for (const struct tool *t = conv->tools; t != NULL; t = t->next)
+		if (!gateway_tool_of(g, t->name, &kind))
+			return false;
+	return true;
+}
+
+void
+gateway_tool_release_choice(
+    struct conversation *conv, const struct gateway_tools *g, enum wire provider)
+{
+	struct tool_choice *c = &conv->choice;
+	enum code_tool kind;
+	bool is_ours = c->kind == CHOICE_NAMED && gateway_tool_of(g, c->name, &kind);
+	bool is_any = c->kind == CHOICE_REQUIRED && has_only_ours(conv, g);
+	if (!is_ours && !is_any)
+		return;
+	c->kind = CHOICE_AUTO;
+	c->raw = c->type = STR_NULL;
+	/* There a forced choice keeps the model from thinking, and a turn that began so may not go
+	 * on with thoughts. */
+	if (provider == WIRE_MESSAGES && conv->wire != WIRE_MESSAGES)
+		conv->effort = STR("");
+}
+
 /* Into the leading system message, or a new one in front. */
 static void
 add_system_text(struct conversation *conv, struct str text)

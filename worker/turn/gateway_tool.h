@@ -25,6 +25,10 @@ struct gateway_tools {
  * first of them, and puts a line for each into the system text. */
 void gateway_tool_install(struct conversation *conv, const struct tool *claimed, uint32_t kinds,
     const struct gateway_hints *hints, struct gateway_tools *ret);
+/* Our tool was called: a choice that forces it, or any tool where there are only ours, has had its
+ * way, and would make the model call for ever. provider: whose wire the next round is in. */
+void gateway_tool_release_choice(
+    struct conversation *conv, const struct gateway_tools *g, enum wire provider);
 /* Is `name` one of ours? */
 bool gateway_tool_of(const struct gateway_tools *g, struct str name, enum code_tool *ret);
 /* What the model is told a tool does, and the JSON schema of its arguments. */

@@ -273,6 +273,7 @@ all_ran(struct turn *t)
 		return;
 	}
 	if (t->rounds < t->plan.limits.max_rounds) {
+		gateway_tool_release_choice(t->plan.conv, &t->plan.tools, t->provider->wire);
 		turn_round(t);
 		return;
 	}
