@@ -4,8 +4,6 @@
 #include "conf/load.h"
 #include "conf/validate.h"
 
-#define SANDBOX_CPU_DEFAULT 100u /* of the key table */
-
 static bool
 is_local(const struct conf *c)
 {
@@ -107,15 +105,6 @@ check_sandbox(struct loader *ld)
 	struct err e;
 	check_url(ld);
 	check_serve(ld);
-	/* A wall that was asked for and is not there must not be taken for one that is. */
-	if (c->sandbox_require_cgroup)
-		conf_error(ld->r, line_of(ld, "sandbox_require_cgroup"),
-		    "sandbox_require_cgroup: memory cgroups are not built yet, so no code could "
-		    "run; "
-		    "a session's memory is bounded by limits of its processes and a watch");
-	if (c->sandbox_cpu != SANDBOX_CPU_DEFAULT)
-		conf_warning(ld->r, line_of(ld, "sandbox_cpu"),
-		    "sandbox_cpu: not built yet, a session may use every processor");
 	if (c->sandbox_file_bytes > c->sandbox_workspace_bytes)
 		conf_error(ld->r, line_of(ld, "sandbox_file_bytes"),
 		    "sandbox_file_bytes: more than sandbox_workspace_bytes");

@@ -161,7 +161,7 @@ frame_result_put(uint8_t *dst, const struct frame_result *f)
 bool
 frame_result_get(struct str p, struct frame_result *ret)
 {
-	if (p.len != 12 || (get32(p.ptr) & ~(FRAME_RESULT_TIMED_OUT | FRAME_RESULT_DIED)) != 0)
+	if (p.len != 12 || (get32(p.ptr) & ~FRAME_RESULT_FLAGS) != 0)
 		return false;
 	*ret = (struct frame_result){get32(p.ptr), (int32_t)get32(p.ptr + 4), get32(p.ptr + 8)};
 	return true;

@@ -82,7 +82,9 @@ struct frame_put_done {    /* i32 */
 };
 #define FRAME_RESULT_TIMED_OUT 1u
 #define FRAME_RESULT_DIED      2u /* the interpreter is gone and will be started afresh */
-struct frame_result {             /* u32 flags, i32 return_code, u32 exec_ms */
+#define FRAME_RESULT_MEMORY    4u /* at least one process ended for want of memory */
+#define FRAME_RESULT_FLAGS     7u
+struct frame_result { /* u32 flags, i32 return_code, u32 exec_ms */
 	uint32_t flags;
 	int32_t return_code;
 	uint32_t exec_ms;

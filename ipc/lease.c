@@ -26,6 +26,7 @@ sandbox_settings_default(struct sandbox_settings *s)
 	s->open_files = 256;
 	s->max_sessions = 32;
 	s->pool_size = 2;
+	s->cpu_percent = 100;
 	s->log_level = 2; /* notice */
 	s->log_json = 1;
 }
@@ -74,7 +75,8 @@ settings_ok(const struct sandbox_settings *s)
 	       text_ok(s->preload, sizeof(s->preload)) && s->memory_bytes >= 16u << 20 &&
 	       s->workspace_bytes >= 1u << 20 && s->workspace_inodes >= 64 &&
 	       s->file_bytes >= 1u << 20 && s->pids >= 4 && s->cpu_seconds >= 1 &&
-	       s->open_files >= 16 && s->max_sessions >= 1 && s->log_json <= 1;
+	       s->open_files >= 16 && s->max_sessions >= 1 && s->log_json <= 1 &&
+	       s->require_cgroup <= 1 && s->no_cgroup <= 1;
 }
 
 static bool
@@ -188,6 +190,8 @@ lease_layer_name(enum sandbox_layer l)
 	    [SB_LIMITS] = "limits",
 	    [SB_WORKSPACE] = "workspace",
 	    [SB_MEMORY_CGROUP] = "memory_cgroup",
+	    [SB_PIDS_CGROUP] = "pids_cgroup",
+	    [SB_CPU_CGROUP] = "cpu_cgroup",
 	    [SB_LANDLOCK] = "landlock",
 	    [SB_INTERPRETER] = "interpreter",
 	};
@@ -229,7 +233,10 @@ lease_layer_hint(enum sandbox_layer l, int sys_errno)
 	case SB_LANDLOCK:
 		return "a second wall over paths; the kernel needs CONFIG_SECURITY_LANDLOCK";
 	case SB_MEMORY_CGROUP:
-		return "each process is bounded and a watch adds up a session; no cgroups yet";
+	case SB_PIDS_CGROUP:
+	case SB_CPU_CGROUP:
+		return "start as root, or with a delegated cgroup (systemd: Delegate=yes); in a "
+		       "container mount /sys/fs/cgroup writable";
 	case SB_PID_NS:
 	case SB_NET_NS:
 	case SB_IPC_UTS_NS:

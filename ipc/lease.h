@@ -60,6 +60,9 @@ struct sandbox_settings {
 	uint32_t max_sessions;               /* leased and warm together */
 	uint32_t max_sessions_per_workspace; /* 0 = no limit */
 	uint32_t pool_size;                  /* warm sessions kept ready */
+	uint32_t cpu_percent;                /* of one processor, for one session; 0 = no bound */
+	uint32_t require_cgroup;             /* 1: without a memory cgroup every lease is refused */
+	uint32_t no_cgroup;                  /* 1: none is tried (tests) */
 	uint32_t uid_base; /* 0 = one id; else this and the 65,535 after it belong to the sandbox */
 	uint32_t log_level; /* enum log_level */
 	uint32_t log_json;  /* 0 or 1 */
@@ -83,6 +86,8 @@ enum sandbox_layer {
 	SB_LIMITS,
 	SB_WORKSPACE,
 	SB_MEMORY_CGROUP,
+	SB_PIDS_CGROUP,
+	SB_CPU_CGROUP,
 	SB_LANDLOCK,
 	SB_INTERPRETER,
 	SB_LAYERS_,
@@ -118,6 +123,8 @@ struct lease_selftest {
 struct lease_state {
 	uint32_t type;
 	uint32_t refused;
+	uint32_t memory_mib; /* of one session, for texts */
+	uint32_t reserved;
 	char text[LEASE_TEXT_MAX];
 };
 struct lease_request {

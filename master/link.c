@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "ipc/board.h"
 #include "ipc/chan.h"
+#include "master/cgroups.h"
 #include "master/master.h"
 #include "master/spawn.h"
 
@@ -64,6 +65,8 @@ link_settings(const struct master_conf *c, struct sandbox_settings *ret)
 	ret->max_sessions_per_workspace = s->max_sessions_per_workspace;
 	ret->pool_size = s->pool_size;
 	ret->uid_base = geteuid() == 0 ? s->uid_base : 0;
+	ret->cpu_percent = s->cpu_percent;
+	ret->require_cgroup = s->require_cgroup;
 	ret->log_level = c->log_level;
 	ret->log_json = c->log_json;
 }
@@ -197,6 +200,8 @@ open_link(struct master *m)
 	struct child *c;
 	int ctl;
 	struct spawn_fd fds[] = {{m->init_exe_fd, FD_INIT_EXE}};
+	cgroups_step_aside(m);
+	cgroups_sweep(m); /* of a master before this one */
 	if (spawn_role(m, ROLE_SPAWNER, 0, fds, ARRAY_LEN(fds), &c, &ctl, &e) != ERR_OK) {
 		log_error("cannot start the spawner", LOG_ERR(&e));
 		return NULL;
@@ -314,6 +319,7 @@ link_lost(struct master *m, struct child *spawner)
 	spawner->spawner_link = NULL;
 	event_free(l->ev);
 	fd_close(&l->fd);
+	cgroups_sweep(m);
 	if (l == m->link) {
 		m->link = NULL;
 		board_sandbox_layers(m->board, NULL);

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "ipc/board.h"
 #include "ipc/role.h"
+#include "master/cgroups.h"
 #include "master/control.h"
 #include "master/detach.h"
 #include "master/dispatch.h"
@@ -310,6 +311,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 	struct master *m = arg;
 	int64_t now = clock_mono_ms();
 	child_watch(m, now);
+	cgroups_tick(m);
 	if (!master_is_stopping(m) && m->phase >= MASTER_START)
 		publish_tick(&m->publish, now);
 	m->last_tick_ms = now;
@@ -361,6 +363,7 @@ init(struct master *m, const struct master_options *opt)
 static void
 done(struct master *m)
 {
+	cgroups_end(m);
 	control_stop(m);
 	place_remove_pid_file(m);
 	reload_free(&m->reload);

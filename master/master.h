@@ -4,7 +4,7 @@
  * answers the control socket. Parses no configuration, speaks no HTTP and no SQL, maps no snapshot.
  * Files:   main.c (options) → master.c (start, phases) → spawn.c, child.c, seat.c, reap.c
  * (children) → reload.c, publish.c, snapshots.c (what is in force) → listen.c, link.c (spawner),
- *          control.c, signals.c, logfile.c, files.c.
+ *          control.c, signals.c, logfile.c, cgroups.c, files.c.
  */
 #ifndef OTARI_MASTER_MASTER_H
 #define OTARI_MASTER_MASTER_H
@@ -51,7 +51,7 @@ struct master {
 	char cwd[PATH_MAX];
 	enum master_phase phase;
 	int exit_code;
-	bool is_root, has_stopped_hard;
+	bool is_root, has_stopped_hard, has_stepped_aside;
 	int ready_fd; /* pipe to the process that waits for a detached start; -1: none */
 
 	struct event_base *base;
@@ -83,6 +83,7 @@ struct master {
 	struct snapshots *snapshots;
 	struct link *link;      /* to the spawner that workers use; NULL: none runs */
 	struct link *next_link; /* to one with newer settings, until its self-test is over */
+	unsigned cgroup_sweeps; /* ticks that may still find something to remove */
 	struct control *control;
 	int64_t last_reload_s;
 	char last_error[512];                       /* of the last reload; "" when it went well */

@@ -3,7 +3,9 @@
  * Process: otari-init. Starts behind every wall (sandbox/jail made them, then exec'd it), so it has
  * no more rights than the code it runs: it is only unkillable (pid 1) and unreadable (not
  * dumpable). Found open: 0 /dev/null, 1 and 2 the output pipes of the session, 3 the control
- * socket, 4 the request socket of an interpreter that a zygote will fork into the session, if any.
+ * socket, 4 the request socket of an interpreter that a zygote will fork into the session, if any,
+ * 5 the events of the session's memory cgroup, to read, if it has one. SIGUSR1 from outside: the
+ * session was over its memory.
  * Arguments: the interpreter's path, and "zygote" when 4 is open. Rule: libc and pure files only;
  * static storage, no heap. Any broken promise of the worker or the end of the control socket ends
  * the session: the kernel then kills all that is in it.
@@ -21,6 +23,7 @@
 
 #define INIT_CTL     3
 #define INIT_REQUEST 4
+#define INIT_MEMORY  5
 #define INIT_WORK    "/work"
 #define INIT_OUTPUTS INIT_WORK "/outputs"
 
@@ -124,6 +127,12 @@ int open_parent(struct str path, bool make, char name[256]);
 int edit_run(struct str source);
 /* Takes fd, the folder (relative to the workspace) that is listed; the length. */
 size_t edit_list(int fd, struct str folder, char *dst, size_t room, uint32_t *ret_lines);
+
+/* --- memory.c: who ended for want of memory
+ * ------------------------------------------------------ */
+void memory_open(void);
+void memory_start(void); /* a call begins */
+bool memory_was_met(void);
 
 /* --- put.c: files in -----------------------------------------------------------------------------
  */

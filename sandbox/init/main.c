@@ -128,6 +128,7 @@ main(int argc, char **argv)
 	umask(022);
 	if (chdir(INIT_WORK) != 0 || (mkdir(INIT_OUTPUTS, 0755) != 0 && errno != EEXIST))
 		return 73;
+	memory_open();
 	sigset_t chld;
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);

@@ -80,6 +80,8 @@ finish(uint32_t flags, int32_t code)
 	if (run.is_python_lost)
 		flags |= FRAME_RESULT_DIED;
 	program_forget();
+	if (memory_was_met())
+		flags |= FRAME_RESULT_MEMORY;
 	uint8_t p[FRAME_FIXED_MAX];
 	struct frame_result r = {flags, code, (uint32_t)(now_ms() - run.started_ms)};
 	ctl_send(FRAME_RESULT, p, frame_result_put(p, &r));
@@ -177,6 +179,7 @@ start(void)
 		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	(void)mkdir(INIT_OUTPUTS, 0755);
 	produce_snapshot();
+	memory_start();
 	run.started_ms = now_ms();
 	run.is_python_lost = false;
 	reap();

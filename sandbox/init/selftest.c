@@ -183,6 +183,22 @@ check_descriptors(void)
 	row(SB_DESCRIPTORS, extra == 0, 0, "no inherited descriptor");
 }
 
+/* Its cgroups are the topmost that it can name: it is in its own, and nobody's is above. */
+static void
+check_cgroup(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	bool is_top = true;
+	for (char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+		is_top &= end - line >= 2 && end[-1] == '/' && end[-2] == ':';
+	row(SB_MEMORY_CGROUP, is_top, 0, "in a cgroup of its own");
+}
+
 static void
 check_limits(void)
 {
@@ -222,6 +238,7 @@ selftest_rows(void)
 	check_sockets();
 	check_calls();
 	check_limits();
+	check_cgroup();
 	check_host_files();
 	check_namespaces(); /* last */
 }

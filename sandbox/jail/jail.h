@@ -49,6 +49,7 @@ struct jail {
 /* uid (inside the spawner's user namespace) of session slot n. */
 #define JAIL_SLOT_UID 1000u
 #define JAIL_RANGE    65536u
+#define JAIL_JOINS    3u
 
 /* --- userns.c: step 1, in the single-threaded process that exec'd -------------------------------
  */
@@ -76,6 +77,8 @@ struct jail_pipes { /* ends of the session's side; the clone owns its copies */
 	int ctl, out, err;
 	int request; /* of an interpreter that a zygote will fork into the session; -1: none */
 	int status;  /* struct jail_fail comes here, or nothing and EOF after exec */
+	int memory;  /* events of its memory cgroup, to be read; -1: none */
+	int join[JAIL_JOINS]; /* cgroup.procs of what it joins; -1 from the first that is none */
 };
 /* clone() into the session's own namespaces, as a child of the caller's parent. Returns when it has
  * exec'd or failed: the pid in the spawner's namespace, *ret_pidfd owned by the caller; -1 with

@@ -11,17 +11,18 @@
 #include "sandbox/jail/jail.h"
 
 /* Numbers in the child: what init expects (sandbox/init/init.h), then what exec closes. */
-enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_REQUEST, AT_INIT, AT_STATUS, AT_END };
+enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_REQUEST, AT_MEMORY, AT_INIT, AT_STATUS, AT_END };
 
 /* Moves the descriptors to their numbers and closes every other one. */
 static bool
 arrange(const struct jail *j, const struct jail_pipes *p, struct jail_fail *f)
 {
-	int want[AT_END] = {-1, p->out, p->err, p->ctl, p->request, j->init_fd, p->status};
+	int want[AT_END] = {
+	    -1, p->out, p->err, p->ctl, p->request, p->memory, j->init_fd, p->status};
 	want[AT_NULL] = fd_open("/dev/null", O_RDWR, 0);
 	/* First out of the way of each other, then down. */
 	for (int i = 0; i < AT_END; i++) {
-		if (i == AT_REQUEST && want[i] < 0)
+		if ((i == AT_REQUEST || i == AT_MEMORY) && want[i] < 0)
 			continue;
 		want[i] = fcntl(want[i], F_DUPFD_CLOEXEC, AT_END);
 		if (want[i] < 0)
@@ -35,6 +36,22 @@ arrange(const struct jail *j, const struct jail_pipes *p, struct jail_fail *f)
 	if (syscall(SYS_close_range, AT_END, ~0u, 0) != 0)
 		return jail_failed(f, SB_DESCRIPTORS, "close_range");
 	return true;
+}
+
+/* First of all, so that everything it ever holds is counted; then it names no cgroup above it. */
+static bool
+enter_cgroup(const struct jail_pipes *p, struct jail_fail *f)
+{
+	int fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
+	/* When the host is short of memory, its own processes are the last to go. */
+	if (fd >= 0)
+		(void)!write(fd, "1000", 4);
+	fd_close(&fd);
+	for (size_t i = 0; i < ARRAY_LEN(p->join) && p->join[i] >= 0; i++)
+		if (write(p->join[i], "0", 1) != 1)
+			return jail_failed(f, SB_MEMORY_CGROUP, "join the cgroup");
+	return unshare(CLONE_NEWCGROUP) == 0 ||
+	       jail_failed(f, SB_IPC_UTS_NS, "unshare(CLONE_NEWCGROUP)");
 }
 
 static bool
@@ -61,6 +78,10 @@ static _Noreturn void
 session_main(const struct jail *j, uint32_t slot, const struct jail_pipes *p)
 {
 	struct jail_fail f = {0};
+	if (!enter_cgroup(p, &f)) {
+		(void)!write(p->status, &f, sizeof(f));
+		_exit(1);
+	}
 	if (become_session(j, slot, p, &f)) {
 		const char *const argv[] = {
 		    "otari-init", j->settings->python, p->request >= 0 ? "zygote" : NULL, NULL};
@@ -99,8 +120,8 @@ jail_clone(const struct jail *j, uint32_t slot, const struct jail_pipes *p, int 
 	/* Until its exec the child works in our memory while we wait: a copy would cost a page
 	 * fault for each page that it touches. */
 	static _Alignas(16) char stack[64 << 10];
-	int flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP |
-		    CLONE_PIDFD | CLONE_PARENT | SHARED_MEMORY | SIGCHLD;
+	int flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD |
+		    CLONE_PARENT | SHARED_MEMORY | SIGCHLD;
 	struct start s = {j, p, slot};
 	int pidfd = -1;
 	pid_t pid = clone(start_session, stack + sizeof(stack), flags, &s, &pidfd);

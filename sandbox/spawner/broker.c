@@ -24,7 +24,9 @@ static void
 tell_state(struct broker_worker *w)
 {
 	const struct broker *b = w->broker;
-	struct lease_state m = {.type = LEASE_MSG_STATE, .refused = b->report.refused};
+	struct lease_state m = {.type = LEASE_MSG_STATE,
+	    .refused = b->report.refused,
+	    .memory_mib = (uint32_t)(b->settings.memory_bytes >> 20)};
 	struct err e;
 	_Static_assert(sizeof(m.text) == sizeof(b->report.text), "one text");
 	__builtin_memcpy(m.text, b->report.text, sizeof(m.text));
@@ -228,7 +230,7 @@ broker_run(struct broker *b, int parent_fd)
 	if (b->is_tested) {
 		broker_tested(b);
 	} else {
-		slots_init(&b->slots, b->settings.max_sessions + 1); /* one for a test */
+		slots_init(&b->slots, bounds_slots(b));
 		if (!filler_init(b))
 			return 1;
 		selftest_start(b);

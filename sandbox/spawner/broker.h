@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "ipc/lease.h"
+#include "sandbox/cgroup/cgroup.h"
 #include "sandbox/jail/jail.h"
 #include "sandbox/spawner/filler.h"
 #include "sandbox/spawner/queue.h"
@@ -38,11 +39,14 @@ TAILQ_HEAD(broker_workers, broker_worker);
 #define BROKER_WAITING_MAX      1024u
 #define BROKER_WAITING_EACH_MAX 256u /* of one workspace */
 #define BROKER_STARTING_MAX     4u
+/* Beside max_sessions: the self-test's, the zygote's test's, and those that are not clean yet. */
+#define BROKER_SPARE_SLOTS 4u
 
 struct broker {
 	struct event_base *base;
 	struct sandbox_settings settings;
 	struct jail jail;
+	struct cgroup cgroup;
 	struct lease_selftest report;
 	bool is_tested; /* report is final */
 	struct event *ev_master, *ev_parent, *ev_child, *ev_deadline, *ev_refill, *ev_watch;
@@ -90,6 +94,15 @@ struct session *lend_new_session(struct broker *b, bool is_born);
 /* stats.c */
 void stats_changed(struct broker *b); /* the master is told soon */
 void stats_made(struct broker *b, const struct session *s);
+
+/* bounds.c */
+uint32_t bounds_slots(const struct broker *b);
+/* Before the right to make cgroups is given up. False: they are required and not to be had. */
+bool bounds_make(struct broker *b, struct jail_fail *f);
+void bounds_report(struct broker *b);
+bool bounds_take_slot(struct broker *b, uint32_t *ret);      /* one that is clean; false: none is */
+bool bounds_hold(struct broker *b, const struct session *s); /* it is in its cgroup */
+void bounds_session_gone(struct broker *b, const struct session *s);
 
 /* watch.c: goes on by itself while anything is leased */
 void watch_start(struct broker *b);

@@ -112,8 +112,11 @@ send_order(struct broker *b, struct session *s)
 {
 	struct filler *f = &b->filler;
 	struct filler_order o = {.seq = ++f->seq, .slot = s->slot, .is_born = s->is_born};
+	int fds[FILLER_FDS] = {cgroup_events_fd(&b->cgroup, s->slot)};
+	size_t joins = cgroup_join_fds(&b->cgroup, s->slot, fds + 1);
+	size_t nfds = joins > 0 ? 1 + joins : 0;
 	s->order_seq = o.seq;
-	if (fd_send_msg(f->fd, &o, sizeof(o), NULL, 0) != (ssize_t)sizeof(o))
+	if (fd_send_msg(f->fd, &o, sizeof(o), fds, nfds) != (ssize_t)sizeof(o))
 		lost(b, "it does not take orders", errno);
 	else if (f->in_flight++ == 0)
 		arm(f, ANSWER_MS);

@@ -21,6 +21,10 @@
 struct broker;
 struct event;
 
+/* With an order come the slot's cgroups, if it has any: events of the memory, then what to join by.
+ */
+#define FILLER_FDS (1 + JAIL_JOINS)
+
 struct filler_order {
 	uint64_t seq;
 	uint32_t slot;

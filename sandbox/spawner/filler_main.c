@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -56,7 +57,7 @@ close_ends(struct ends *e)
 
 /* False: the broker is gone. */
 static bool
-serve(const struct jail *j, int sock, const struct filler_order *o)
+serve(const struct jail *j, int sock, const struct filler_order *o, const int cgroup[FILLER_FDS])
 {
 	struct filler_made made = {.seq = o->seq, .slot = o->slot};
 	struct ends e;
@@ -64,7 +65,8 @@ serve(const struct jail *j, int sock, const struct filler_order *o)
 	bool is_born = o->is_born != 0;
 	if (make_ends(&e, is_born)) {
 		struct jail_pipes p = {e.theirs[LEASE_FD_CTL], e.theirs[LEASE_FD_OUT],
-		    e.theirs[LEASE_FD_ERR], e.request[0], e.status[1]};
+		    e.theirs[LEASE_FD_ERR], e.request[0], e.status[1], cgroup[0], {-1, -1, -1}};
+		memcpy(p.join, cgroup + 1, sizeof(p.join));
 		made.pid = jail_clone(j, o->slot, &p, &pidfd);
 	} else {
 		made.pid = -1;
@@ -98,11 +100,16 @@ filler_main(const struct jail *j, int sock)
 	 * lower still. */
 	(void)setpriority(PRIO_PROCESS, 0, 5);
 	for (;;) {
-		size_t nfds = 0;
-		ssize_t n = fd_recv_msg(sock, &o, sizeof(o), NULL, &nfds);
+		int cgroup[FILLER_FDS];
+		size_t nfds = FILLER_FDS;
+		ssize_t n = fd_recv_msg(sock, &o, sizeof(o), cgroup, &nfds);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n != sizeof(o) || !serve(j, sock, &o))
+		for (size_t i = n < 0 ? 0 : nfds; i < FILLER_FDS; i++)
+			cgroup[i] = -1;
+		if (n != sizeof(o) || !serve(j, sock, &o, cgroup))
 			_exit(n == 0 ? 0 : 1);
+		for (size_t i = 0; i < FILLER_FDS; i++)
+			fd_close(&cgroup[i]);
 	}
 }

@@ -164,7 +164,7 @@ struct session *
 lend_new_session(struct broker *b, bool is_born)
 {
 	uint32_t slot;
-	if (!slots_take(&b->slots, &slot)) {
+	if (!bounds_take_slot(b, &slot)) {
 		errno = EAGAIN;
 		return NULL;
 	}
@@ -210,6 +210,7 @@ lend_session_gone(struct broker *b, struct session *s)
 	bool was_test = s == b->test, was_place = s == b->zygote.place;
 	if (was_place)
 		b->zygote.place = NULL;
+	bounds_session_gone(b, s);
 	TAILQ_REMOVE(&b->sessions, s, link);
 	b->total--;
 	move_to(s, NULL);

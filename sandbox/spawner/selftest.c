@@ -60,8 +60,7 @@ selftest_start(struct broker *b)
 		report_set(b, SB_UID_RANGE, SB_ACTIVE, 0, "a user id per session");
 	else
 		report_set(b, SB_UID_RANGE, SB_DEGRADED, 0, "one user id for all sessions");
-	report_set(b, SB_MEMORY_CGROUP, SB_DEGRADED, 0,
-	    "no cgroup: limits per process, and a watch over each session");
+	bounds_report(b);
 	if ((b->jail.without & JAIL_WITHOUT_LANDLOCK) != 0)
 		report_set(b, SB_LANDLOCK, SB_DEGRADED, 0, "left out by a test");
 	else if (jail_has_landlock())
@@ -83,6 +82,11 @@ selftest_ready(struct broker *b, int sys_errno_of_interpreter)
 	if (sys_errno_of_interpreter != 0) {
 		struct jail_fail f = {SB_INTERPRETER, sys_errno_of_interpreter, ""};
 		(void)snprintf(f.step, sizeof(f.step), "start of %.30s", b->settings.python);
+		selftest_failed(b, &f);
+		return;
+	}
+	if (!bounds_hold(b, b->test)) {
+		struct jail_fail f = {SB_MEMORY_CGROUP, 0, "tested: a session is in its cgroup"};
 		selftest_failed(b, &f);
 		return;
 	}

@@ -84,6 +84,7 @@ run_inner(struct broker *b, int parent_fd)
 	struct err e;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* and parent_fd, if the parent died before this */
 	(void)prctl(PR_SET_DUMPABLE, 0);
+	cgroup_drop_locks(&b->cgroup); /* the process above holds them */
 	int exe = FD_INIT_EXE;
 	bool ok = jail_enter_rootfs(&b->settings, exe, zygote_library(), &f);
 	fd_close(&exe);
@@ -137,6 +138,8 @@ spawner_main_without(unsigned walls, int argc, char **argv)
 	b->argc = argc;
 	b->argv = argv;
 	b->jail.without = walls;
+	if (!bounds_make(b, &f))
+		return refuse(b, &f);
 	if (!jail_enter_userns(b->settings.uid_base, &b->jail.has_range, &f) || !jail_unshare(&f))
 		return refuse(b, &f);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user cleared it */

@@ -157,12 +157,16 @@ on_watch(evutil_socket_t fd, short what, void *arg)
 	assign(b, &all);
 	TAILQ_FOREACH(s, &b->sessions, link) {
 		uint64_t limit = b->settings.memory_bytes;
-		if (s->state != SESSION_LEASED || sum(&all, s, false) <= limit ||
-		    sum(&all, s, true) <= limit)
+		if (s->state != SESSION_LEASED || sum(&all, s, false) <= limit)
+			continue;
+		uint64_t bytes = sum(&all, s, true);
+		if (bytes <= limit)
 			continue;
 		b->stats.memory_kills++;
 		log_notice("a sandbox session is over its memory, its processes end",
-		    LOG_INT("slot", s->slot), LOG_INT("limit_bytes", limit));
+		    LOG_INT("slot", s->slot), LOG_INT("limit_bytes", limit),
+		    LOG_INT("bytes", bytes));
+		(void)kill(s->pid, SIGUSR1); /* so that init can say why */
 		for (size_t i = 0; i < all.count; i++)
 			if (all.p[i].session == s && all.p[i].pid != s->pid)
 				(void)kill(all.p[i].pid, SIGKILL);
@@ -174,6 +178,8 @@ void
 watch_start(struct broker *b)
 {
 	struct timeval t = {0, PERIOD_US};
+	if (cgroup_bounds(&b->cgroup, CGROUP_MEMORY))
+		return;
 	if (b->ev_watch == NULL)
 		b->ev_watch = event_new(b->base, -1, EV_PERSIST, on_watch, b);
 	if (b->ev_watch != NULL && !event_pending(b->ev_watch, EV_TIMEOUT, NULL))

@@ -188,10 +188,15 @@ on_test(evutil_socket_t fd, short what, void *arg)
 }
 
 static bool
-ask(struct zygote *z, enum zygote_op op, const int *fds)
+ask(struct broker *b, const struct session *s, enum zygote_op op, const int fds[ZYGOTE_FDS])
 {
+	struct zygote *z = &b->zygote;
 	struct zygote_request r = {.op = (uint32_t)op, .seq = ++z->seq};
-	return fd_send_msg(z->fd, &r, sizeof(r), fds, ZYGOTE_FDS) == (ssize_t)sizeof(r);
+	int all[ZYGOTE_FDS_MAX];
+	_Static_assert(ZYGOTE_JOINS == CGROUP_TREES, "room for all");
+	memcpy(all, fds, ZYGOTE_FDS * sizeof(int));
+	size_t n = ZYGOTE_FDS + cgroup_join_fds(&b->cgroup, s->slot, all + ZYGOTE_FDS);
+	return fd_send_msg(z->fd, &r, sizeof(r), all, n) == (ssize_t)sizeof(r);
 }
 
 void
@@ -207,7 +212,7 @@ zygote_placed(struct broker *b)
 	}
 	null = fd_open("/dev/null", O_RDWR, 0);
 	const int fds[ZYGOTE_FDS] = {z->place->pidfd, null, null, pair[1]};
-	bool ok = null >= 0 && ask(z, ZYGOTE_TEST, fds);
+	bool ok = null >= 0 && ask(b, z->place, ZYGOTE_TEST, fds);
 	int e = errno;
 	fd_close(&null);
 	fd_close(&pair[1]);
@@ -342,7 +347,7 @@ zygote_give(struct broker *b, struct session *s)
 		session_kill(s); /* it failed meanwhile */
 		return;
 	}
-	if (!ask(z, ZYGOTE_FORK, fds)) {
+	if (!ask(b, s, ZYGOTE_FORK, fds)) {
 		zygote_failed(b, "it does not take requests", errno);
 		return;
 	}

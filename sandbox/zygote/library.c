@@ -46,7 +46,8 @@ static struct {
 } setup;
 static struct jail jail;
 static struct zygote_request request;
-static int fds[ZYGOTE_FDS] = {-1, -1, -1, -1};
+static int fds[ZYGOTE_FDS_MAX];
+static size_t fd_count;
 
 /* --- what the walls' files need of base and of the spawner
  * ----------------------------------------
@@ -166,17 +167,20 @@ receive(void)
 	while (n < 0 && errno == EINTR);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	if (n != (ssize_t)sizeof(request) || c == NULL || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(fds)) || (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+	    c->cmsg_len < CMSG_LEN(ZYGOTE_FDS * sizeof(int)) ||
+	    (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
 		return false;
-	memcpy(fds, CMSG_DATA(c), sizeof(fds));
+	fd_count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), fd_count * sizeof(int));
 	return true;
 }
 
 static void
 drop(void)
 {
-	for (size_t i = 0; i < ZYGOTE_FDS; i++)
+	for (size_t i = 0; i < fd_count; i++)
 		fd_close(&fds[i]);
+	fd_count = 0;
 }
 
 /* 1: fork now; 0: the spawner is gone. Children of this process are made in the session's pid
@@ -224,6 +228,20 @@ wait_for_init(void)
 	return false;
 }
 
+/* What it touches from here on is the session's. */
+static bool
+enter_cgroup(void)
+{
+	int fd = fd_open("/proc/self/oom_score_adj", O_WRONLY, 0);
+	if (fd >= 0)
+		(void)!write(fd, "1000", 4);
+	fd_close(&fd);
+	for (size_t i = ZYGOTE_FDS; i < fd_count; i++)
+		if (write(fds[i], "0", 1) != 1)
+			return false;
+	return true;
+}
+
 static bool
 enter(void)
 {
@@ -255,7 +273,7 @@ become_session(void)
 	sigset_t none;
 	sigemptyset(&none);
 	umask(022);
-	if (!wait_for_init() || !enter() || !arrange() || setsid() < 0 ||
+	if (!enter_cgroup() || !wait_for_init() || !enter() || !arrange() || setsid() < 0 ||
 	    sigprocmask(SIG_SETMASK, &none, NULL) != 0)
 		return false;
 	(void)setpriority(PRIO_PROCESS, 0, 10);

@@ -35,8 +35,11 @@ enum zygote_op {
 		      */
 };
 
-/* Descriptors that come with a request. */
+/* Descriptors that come with a request; then up to ZYGOTE_JOINS of the session's cgroups, to be
+ * joined by. */
 enum { ZYGOTE_FD_PID, ZYGOTE_FD_OUT, ZYGOTE_FD_ERR, ZYGOTE_FD_REQUEST, ZYGOTE_FDS };
+#define ZYGOTE_JOINS   3u
+#define ZYGOTE_FDS_MAX (ZYGOTE_FDS + ZYGOTE_JOINS)
 
 struct zygote_request {
 	uint32_t op; /* enum zygote_op */

@@ -10,6 +10,7 @@
 
 #include <criterion/criterion.h>
 
+#include "sandbox/cgroup/cgroup.h"
 #include "tests/integ/program.h"
 #include "tests/integ/streams.h"
 
@@ -281,6 +282,28 @@ must_run_code(struct server *s, const char *when)
 	must_print(s, when, CODE_BODY("print(6 * 7)"), "42\\n");
 }
 
+static bool
+is_not_of(void *arg, const char *path)
+{
+	char name[64];
+	(void)snprintf(name, sizeof(name), "/otari.%d.", (int)*(const pid_t *)arg);
+	return strstr(path, name) == NULL;
+}
+
+/* The cgroups of a spawner that has ended are removed, at once or when all in them is dead. */
+static bool
+cgroups_go(pid_t spawner)
+{
+	struct cgroup_places p;
+	cgroup_read_places(&p);
+	for (int i = 0; i < 500; i++) {
+		if (cgroup_each_tree(&p, is_not_of, &spawner))
+			return true;
+		pause_short();
+	}
+	return false;
+}
+
 Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_new_one)
 {
 	struct server *s = start_with_sandbox();
@@ -305,6 +328,8 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	kill(pids[0], SIGKILL);
 	cr_assert(server_wait_log(s, "child ended", &log_at));
 	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	cr_expect(cgroups_go(pids[0]), "of the one that was killed");
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
 	for (int i = 0; i < 4; i++)
 		must_run_code(s, "after the spawner was killed");
 
@@ -320,7 +345,10 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	cr_expect(sandbox_is(s, "ready"));
 	for (int i = 0; i < 4; i++)
 		must_run_code(s, "after the settings changed");
+	cr_expect(cgroups_go(pids[0]), "of the one that was replaced");
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
 	server_stop(&s);
+	cr_expect(cgroups_go(pids[0]), "of the last one");
 }
 
 /* The one process of that title; the code waits in it. */

@@ -5,7 +5,7 @@
  *   PROBES_ROOTFS=DIR  in sessions of that root
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
  *   PROBES=text        only the groups whose name holds the text (zygote python bash edit escape
- * pair files abuse exhaust measure life filler)
+ * pair files abuse exhaust measure bounds life filler)
  *
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -111,6 +111,8 @@ run_mode(const char *init, int *ret_code)
 			groups[i].run(&h);
 	probe_end();
 	probe_stop(&h);
+	if (probe_wants("bounds") && has_filter)
+		probes_bounds(init);
 	if (probe_wants("life") && has_filter)
 		probes_life(&h, init);
 	if (probe_wants("filler") && strcmp(probe_mode.name, "best") == 0)

@@ -25,6 +25,8 @@ apply(struct probe_mode *m, struct str word)
 		m->is_one_id = true;
 	else if (str_eq(word, STR("cold")))
 		m->is_cold = true;
+	else if (str_eq(word, STR("no-cgroup")))
+		m->is_no_cgroup = true;
 	else if (str_eq(word, STR("no-landlock")))
 		m->without |= JAIL_WITHOUT_LANDLOCK;
 	else if (str_eq(word, STR("no-seccomp")))
@@ -82,6 +84,7 @@ probe_settings(struct sandbox_settings *ret)
 		ret->uid_base = 0x20000000;
 	if (getenv("PROBES_ROOTFS") != NULL)
 		(void)str_copy(ret->rootfs, sizeof(ret->rootfs), str_c(getenv("PROBES_ROOTFS")));
+	ret->no_cgroup = probe_mode.is_no_cgroup;
 	if (probe_mode.is_cold)
 		(void)str_copy(ret->preload, sizeof(ret->preload), STR(LEASE_NO_ZYGOTE));
 }

@@ -17,6 +17,7 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "ipc/fds.h"
+#include "sandbox/cgroup/cgroup.h"
 
 /* Of nobody else. */
 #define PLAIN_USER 65533
@@ -99,6 +100,11 @@ probe_stop(struct probe_host *h)
 	fd_close(&h->ctl);
 	fd_close(&h->worker);
 	(void)waitpid(h->spawner, NULL, 0);
+	/* As the master does. */
+	struct cgroup_places p;
+	cgroup_read_places(&p);
+	for (int i = 0; i < 100 && !cgroup_sweep(&p); i++)
+		(void)usleep(20000);
 }
 
 /* --- waiting in line -----------------------------------------------------------------------------

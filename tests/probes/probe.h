@@ -27,10 +27,11 @@ struct probe_host {
 /* How the spawner runs. */
 struct probe_mode {
 	char name[64];
-	bool is_plain;    /* as a user without rights: one id for all sessions */
-	bool is_one_id;   /* as root, without a range of ids */
-	bool is_cold;     /* no zygote */
-	unsigned without; /* JAIL_WITHOUT_* */
+	bool is_plain;     /* as a user without rights: one id for all sessions */
+	bool is_one_id;    /* as root, without a range of ids */
+	bool is_cold;      /* no zygote */
+	bool is_no_cgroup; /* none is tried; a plain one has none either on most hosts */
+	unsigned without;  /* JAIL_WITHOUT_* */
 };
 extern struct probe_mode probe_mode;
 #define PROBE_MODES_MAX 8
@@ -118,6 +119,7 @@ void probes_convert(struct probe_host *h);                       /* text of docu
 void probes_escape(struct probe_host *h);                        /* reaching out */
 void probes_abuse(struct probe_host *h);                         /* using up */
 void probes_files(struct probe_host *h);                         /* in and out */
+void probes_bounds(const char *init_path);                       /* memory, processes, time */
 void probes_life(struct probe_host *h, const char *init_path);   /* ends */
 void probes_filler(struct probe_host *h, const char *init_path); /* kills at random moments */
 void probes_pair(struct probe_host *h);                          /* one session to another */

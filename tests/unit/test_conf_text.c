@@ -130,8 +130,6 @@ Test(conf_text, says_what_is_not_built)
 		bool loads;
 		const char *says;
 	} rows[] = {
-	    {"sandbox_require_cgroup: true\n", false, "memory cgroups are not built yet"},
-	    {"sandbox_cpu: 50\n", true, "sandbox_cpu: not built yet"},
 	    {"sandbox_url: http://10.1.2.3\nsandbox_token: 0123456789abcdef\n", true,
 		"code, files and the token go over the network unencrypted"},
 	    {"sandbox_token: 0123456789abcdef\n", true, "only a sandbox on another host has one"},

@@ -130,7 +130,7 @@ Test(frames, values_outside_the_rules_are_refused)
 	cr_assert(!frame_run_get(str_n(p, frame_run_put(p, &run)), &run_out), "no time");
 	run = (struct frame_run){0, 1, 1, FRAME_SOURCE_MAX + 1, 1};
 	cr_assert(!frame_run_get(str_n(p, frame_run_put(p, &run)), &run_out), "source");
-	struct frame_result res = {4, 0, 0}, res_out;
+	struct frame_result res = {FRAME_RESULT_FLAGS + 1, 0, 0}, res_out;
 	cr_assert(!frame_result_get(str_n(p, frame_result_put(p, &res)), &res_out), "flags");
 	struct frame_ready ready = {FRAME_VERSION + 1, 0}, ready_out;
 	cr_assert(!frame_ready_get(str_n(p, frame_ready_put(p, &ready)), &ready_out), "version");

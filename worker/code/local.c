@@ -166,6 +166,7 @@ local_told(struct local_backend *b, const struct lease_state *st)
 {
 	b->state = st->refused != 0 ? LOCAL_REFUSED : LOCAL_READY;
 	memcpy(b->why, st->text, sizeof(b->why));
+	b->memory_mib = st->memory_mib;
 }
 
 static void

@@ -41,6 +41,7 @@ struct local_backend {
 	struct local_link *link;  /* NULL: gone */
 	enum local_state state;
 	char why[LEASE_TEXT_MAX];
+	uint32_t memory_mib; /* of one session */
 	struct local_opens opens;
 	uint64_t next_id;
 };

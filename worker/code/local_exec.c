@@ -185,14 +185,22 @@ local_exec_start(struct local_session *s, struct code_op *op)
 	local_session_flush(s);
 }
 
+#define SIGKILL_CODE (128 + 9)
+
 static void
 add_notes(struct local_session *s, const struct code_op *op)
 {
 	struct buf *b = &s->err.kept;
 	bool timed_out = (s->result.flags & FRAME_RESULT_TIMED_OUT) != 0;
 	bool died = (s->result.flags & FRAME_RESULT_DIED) != 0;
-	if (b->len > 0 && b->ptr[b->len - 1] != '\n' && (timed_out || died || s->is_flooded))
+	bool memory = (s->result.flags & FRAME_RESULT_MEMORY) != 0;
+	if (b->len > 0 && b->ptr[b->len - 1] != '\n' &&
+	    (timed_out || died || memory || s->is_flooded))
 		buf_addc(b, '\n');
+	if (memory)
+		buf_printf(b, "[%s: the memory limit of %u MiB was reached]\n",
+		    s->result.return_code == SIGKILL_CODE ? "ended" : "a process was ended",
+		    local_backend_of(&s->port)->memory_mib);
 	if (timed_out)
 		buf_printf(b, "[the time limit of %.3g s was exceeded]\n", op->timeout_ms / 1000.0);
 	if (s->is_flooded)
