@@ -1,4 +1,5 @@
 /* Trying the gateway's tools from the administration. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,5 +73,60 @@ Test(tool_settings, a_trial_that_nobody_waits_for_holds_no_session)
 		(void)close(stream_open(s, TEST_PATH, "{}"));
 	(void)str_copy(s->key, sizeof(s->key), str_c(key.s));
 	expect_trial(s, "{}", true, "code ran in ");
+	server_stop(&s);
+}
+
+static void
+expect_types(struct server *s, const char *types)
+{
+	struct reply r;
+	char *got;
+
+	server_ask(s, "GET", "/v1/tools", STR_NULL, NULL, &r);
+	json_t *root = reply_json(&r);
+	got = json_dumps(at_json(root, "data.0.accepted_types"), JSON_COMPACT);
+	cr_expect_str_eq(got, types);
+	free(got);
+	json_decref(root);
+	reply_done(&r);
+}
+
+static struct text
+executor_setting(struct server *s)
+{
+	json_t *root = admin(s, "GET", "/v1/tool-settings", NULL, 200), *f;
+	struct text got = {""};
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "fields"), i, f)
+		if (strcmp(at(f, "key"), "code_execution_executor") == 0)
+			(void)str_copy(got.s, sizeof(got.s), str_c(at(f, "value")));
+	json_decref(root);
+	return got;
+}
+
+#define ALL_TYPES                                                                                  \
+	"[\"otari_code_execution\",\"code_execution\",\"code_interpreter\","                       \
+	"\"code_execution_<date>\"]"
+
+/* differs: row 19, what the environment or the file says is read-only. */
+Test(tool_settings, n33_n36_the_executor_is_read_from_the_environment)
+{
+	struct server *s = server_start(NULL);
+
+	cr_expect_str_eq(executor_setting(s).s, "", "unset");
+	expect_types(s, ALL_TYPES);
+	admin_must(s, "PATCH", "/v1/tool-settings", "{\"code_execution_executor\":\"OTARI\"}", 200);
+	cr_expect_str_eq(executor_setting(s).s, "otari");
+	admin_must(s, "PATCH", "/v1/tool-settings", "{\"code_execution_executor\":null}", 200);
+	cr_expect_str_eq(executor_setting(s).s, "");
+	server_stop(&s);
+
+	cr_assert_eq(setenv("OTARI_CODE_EXECUTION_EXECUTOR", " Provider ", 1), 0);
+	s = server_start(NULL);
+	cr_expect_str_eq(executor_setting(s).s, "provider");
+	expect_types(s, "[\"otari_code_execution\"]");
+	admin_refused(s, "PATCH", "/v1/tool-settings", "{\"code_execution_executor\":\"auto\"}",
+	    409, "code_execution_executor", NULL);
 	server_stop(&s);
 }

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 ok=0 bad=0
-for rule in layers headers banned length words format; do
+for rule in layers headers banned length words behaviour format; do
 	if out=$(tools/lint/$rule.sh 2>&1); then
 		ok=$((ok + 1)) && echo "ok $rule"
 	else
