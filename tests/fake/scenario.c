@@ -2,10 +2,9 @@
  *
  *   text          "You said: " and the last user text
  *   reasoning     the same after some reasoning
- *   tool          calls the code function with the text after "run:"; given the result, repeats it
- *   parallel      the same, one call for each program between lines "---"
- *   kinds         one call for each step between lines "---" after "run:": "bash: COMMAND",
- *                 "edit: ARGUMENTS" as they are, or a program
+ *   tool          calls for the step after "run:": "bash: COMMAND", "edit: ARGUMENTS" as they are,
+ *                 or a program; given the result, repeats it
+ *   parallel      the same, one call for each step between lines "---"
  *   steps         the same, one call a turn
  *   rounds-N      N calls one after the other, then text
  *   forever       a call, whatever came before
@@ -135,21 +134,6 @@ add_client_call(struct answer *a, const struct ask *q)
 		buf_add(&c->arguments, STR("{\"zone\": \"UTC\"}"));
 }
 
-/* One call for each program after "run:", or the one default. */
-static void
-add_programs(struct answer *a, const struct ask *q, bool several)
-{
-	struct str text = str_trim(buf_str(&q->talk.user));
-	size_t at = str_find(text, STR("run:"));
-
-	text = at == SIZE_MAX ? STR(PROGRAM_DEFAULT) : str_trim(str_from(text, at + 4));
-	while (several && (at = str_find(text, STR("\n---\n"))) != SIZE_MAX) {
-		add_code_call(a, q, str_sub(text, 0, at));
-		text = str_from(text, at + 5);
-	}
-	add_code_call(a, q, text);
-}
-
 /* "bash: …", "edit: …" or a program; a function that is not there is called by its usual name. */
 static void
 add_step(struct answer *a, const struct ask *q, struct str step)
@@ -171,21 +155,38 @@ add_step(struct answer *a, const struct ask *q, struct str step)
 	}
 }
 
-/* All steps, or the one after those that have a result; false: there is no more. */
+/* One call for each step after "run:", or the one default program. */
+static void
+add_programs(struct answer *a, const struct ask *q, bool several)
+{
+	struct str text = str_trim(buf_str(&q->talk.user));
+	size_t at = str_find(text, STR("run:"));
+
+	text = at == SIZE_MAX ? STR(PROGRAM_DEFAULT) : str_trim(str_from(text, at + 4));
+	while (several && (at = str_find(text, STR("\n---\n"))) != SIZE_MAX) {
+		add_step(a, q, str_sub(text, 0, at));
+		text = str_from(text, at + 5);
+	}
+	add_step(a, q, text);
+}
+
+/* The step after those that have a result; false: there is no more. */
 static bool
-add_steps(struct answer *a, const struct ask *q, bool all)
+add_next_step(struct answer *a, const struct ask *q)
 {
 	struct str rest = str_trim(buf_str(&q->talk.user));
-	size_t at = str_find(rest, STR("run:")), before = a->call_count;
+	size_t at = str_find(rest, STR("run:"));
 
 	rest = at == SIZE_MAX ? STR("") : str_trim(str_from(rest, at + 4));
 	for (size_t n = 0; rest.len > 0; n++) {
 		at = str_find(rest, STR("\n---\n"));
-		if (all || n == q->talk.result_count)
+		if (n == q->talk.result_count) {
 			add_step(a, q, str_sub(rest, 0, at));
+			return true;
+		}
 		rest = at == SIZE_MAX ? STR("") : str_from(rest, at + 5);
 	}
-	return a->call_count > before;
+	return false;
 }
 
 static void
@@ -203,14 +204,12 @@ make_calls(struct answer *a, const struct ask *q)
 	struct answer_call *c;
 
 	if (is(q, "steps"))
-		return add_steps(a, q, false);
+		return add_next_step(a, q);
 	(void)numbered(q, "rounds-", &rounds);
 	if (q->talk.result_count >= rounds && !is(q, "forever"))
 		return false;
 	if (is(q, "parallel") || is(q, "tool") || is(q, "gated") || is(q, "tool-cut")) {
 		add_programs(a, q, is(q, "parallel"));
-	} else if (is(q, "kinds")) {
-		(void)add_steps(a, q, true);
 	} else if (is(q, "client")) {
 		add_client_call(a, q);
 	} else if (is(q, "mixed")) {

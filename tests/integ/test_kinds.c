@@ -87,7 +87,7 @@ expect_pair(const json_t *root, int at_block, const char *name, const char *resu
 Test(kinds, bash_is_answered_in_its_own_blocks)
 {
 	struct server *s = start_with_sandbox();
-	json_t *root = run(s, "fake:kinds",
+	json_t *root = run(s, "fake:parallel",
 	    "run: bash: echo 'hi there'; echo w >&2; printf made > out.txt\n---\n"
 	    "print(open('out.txt').read())\n---\nbash: exit 3",
 	    "[" DATED "]");
@@ -135,7 +135,7 @@ Test(kinds, bash_is_answered_in_its_own_blocks)
 Test(kinds, the_editor_answers_each_command)
 {
 	struct server *s = start_with_sandbox();
-	json_t *root = run(s, "fake:kinds",
+	json_t *root = run(s, "fake:parallel",
 	    "run: edit: {\"command\":\"create\",\"path\":\"src/a.py\",\"file_text\":\"x = "
 	    "1\\nprint(x)\\n\"}"
 	    "\n---\nedit: {\"command\": \"view\", \"path\": \"src/a.py\", \"view_range\": [2, 2]}"
@@ -202,7 +202,7 @@ Test(kinds, what_the_editor_cannot_do_is_an_error_of_its_own)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		buf_printf(&prompt, "\n---\nedit: %s", rows[i].arguments);
 	buf_add(&prompt, STR("\n---\nbash: cat a"));
-	json_t *root = run(s, "fake:kinds", prompt.ptr, "[" DATED "]");
+	json_t *root = run(s, "fake:parallel", prompt.ptr, "[" DATED "]");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char path[64];
 		int n = 2 * (int)i + 2;
@@ -248,7 +248,7 @@ Test(kinds, a_policy_decides_which_are_shown)
 	json_t *root;
 
 	put_policy(s, "{\"enabled\":true,\"tools\":[\"bash_code_execution\"]}");
-	root = run(s, "fake:kinds", "run: bash: echo $((6 * 7))", "[" DATED "]");
+	root = run(s, "fake:parallel", "run: bash: echo $((6 * 7))", "[" DATED "]");
 	cr_expect_str_eq(at(root, "content.1.content.stdout"), "42\n");
 	json_decref(root);
 	cr_expect_str_eq(shown_tools(s).s, "bash_code_execution");
@@ -262,7 +262,7 @@ Test(kinds, a_policy_decides_which_are_shown)
 
 	/* What is not shown is not ours: such a call is the client's to see. */
 	put_policy(s, "{\"enabled\":true,\"tools\":[\"code_execution\"]}");
-	root = run(s, "fake:kinds", "run: bash: echo 1", "[" DATED "]");
+	root = run(s, "fake:parallel", "run: bash: echo 1", "[" DATED "]");
 	cr_expect_str_eq(shown_tools(s).s, "code_execution");
 	cr_expect_str_eq(at(root, "content.0.type"), "tool_use");
 	json_decref(root);
@@ -274,7 +274,7 @@ Test(kinds, a_clients_tool_of_that_name_stays_its_own)
 	static const char tools[] =
 	    "[{\"name\":\"bash_code_execution\",\"input_schema\":{\"type\":\"object\"}}," DATED "]";
 	struct server *s = start_with_sandbox();
-	json_t *root = run(s, "fake:kinds", "run: bash: echo ours", tools);
+	json_t *root = run(s, "fake:parallel", "run: bash: echo ours", tools);
 
 	expect_pair(root, 0, "bash_code_execution", "bash_code_execution_tool_result");
 	cr_expect_str_eq(at(root, "content.1.content.stdout"), "ours\n");
@@ -292,7 +292,7 @@ Test(kinds, what_is_sent_back_becomes_text_for_every_provider)
 {
 	static const char *const models[] = {"fake:text", "claude:text"};
 	struct server *s = start_with_sandbox();
-	json_t *root = run(s, "fake:kinds",
+	json_t *root = run(s, "fake:parallel",
 	    "run: bash: echo one; printf x > kept.txt\n---\nprint(2)", "[" DATED "]");
 	const char *file = at(root, "content.1.content.content.0.file_id");
 
@@ -314,6 +314,47 @@ Test(kinds, what_is_sent_back_becomes_text_for_every_provider)
 		reply_done(&r);
 	}
 	json_decref(root);
+	server_stop(&s);
+}
+
+/* The transcript of a Chat client has no place for what our call gave. */
+Test(kinds, a_result_beside_a_clients_call_is_told_on_the_resume)
+{
+	static const char tools[] = "[{\"type\":\"function\",\"function\":{\"name\":\"get_time\","
+				    "\"parameters\":{\"type\":\"object\"}}}," DATED "]";
+	static const struct {
+		const char *prompt, *says;
+	} rows[] = {
+	    {"run: bash: echo $((6 * 7))", "```bash\\necho $((6 * 7))\\n```"},
+	    {"run: edit: {\"command\":\"create\",\"path\":\"f42\",\"file_text\":\"x\"}",
+		"created: f42"},
+	};
+	struct server *s = start_with_sandbox();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct reply r, last;
+
+		ask_model(s, "/v1/chat/completions", "fake:mixed", said(rows[i].prompt), tools,
+		    false, &r);
+		json_t *root = reply_json(&r);
+		const char *id = at(root, "choices.0.message.tool_calls.0.id");
+		cr_assert_str_eq(
+		    at(root, "choices.0.message.tool_calls.0.function.name"), "get_time");
+		json_t *messages = json_pack("[{s:s, s:s}, O, {s:s, s:s, s:s}]", "role", "user",
+		    "content", rows[i].prompt, at_json(root, "choices.0.message"), "role", "tool",
+		    "tool_call_id", id, "content", "noon");
+		reply_done(&r);
+		ask_model(s, "/v1/chat/completions", "fake:text", messages, tools, false, &r);
+		cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		fake_ask(s, "GET", "/_last", STR_NULL, &last);
+		json_t *sent = reply_json(&last);
+		cr_expect(strstr(at(sent, "body"), rows[i].says) != NULL, "%s", at(sent, "body"));
+		cr_expect(strstr(at(sent, "body"), "42") != NULL);
+		json_decref(sent);
+		reply_done(&last);
+		json_decref(root);
+		reply_done(&r);
+	}
 	server_stop(&s);
 }
 
@@ -379,7 +420,7 @@ Test(kinds, other_dialects_get_plain_answers)
 	for (int i = 0; i < 4; i++) {
 		struct reply r;
 
-		ask_model(s, paths[i / 2], "fake:kinds", said("run: bash: echo $((6 * 7))"),
+		ask_model(s, paths[i / 2], "fake:parallel", said("run: bash: echo $((6 * 7))"),
 		    "[" DATED "]", i % 2, &r);
 		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 		cr_expect(strstr(r.body.ptr, "42") != NULL, "%s", r.body.ptr);

@@ -170,7 +170,7 @@ export function anthropicTests(label, { Anthropic, toFile }) {
   test(named('bash and the text editor, whole and streamed, in their own blocks'), async (t) => {
     if (skipWithoutSandbox(t, server)) return;
     const shown = [];
-    for (const model of ['fake:kinds', 'fake:steps', 'claude:steps']) {
+    for (const model of ['fake:parallel', 'fake:steps', 'claude:steps']) {
       const body = ask(`run: ${STEPS.join('\n---\n')}`, { model, tools: [CODE], betas: BETAS });
       const headers = { 'otari-code-execution': 'otari' };
       const whole = await client.beta.messages.create(body, { headers });

@@ -252,6 +252,16 @@ static const struct translation_row call_rows[] = {
 	{"[code was executed]\\n```python\\n1+1\\n```\\nstdout:\\n2", "=",
 	    "[code was executed]\\n```python\\n1+1\\n```\\nstdout:\\n2"},
 	false},
+    {WIRE_MESSAGES, "bash at the provider",
+	"{'role':'assistant','content':[{'type':'server_tool_use','id':'srvtoolu_1','name':"
+	"'bash_code_execution','input':{'command':'ls'}},{'type':"
+	"'bash_code_execution_tool_result','tool_use_id':'srvtoolu_1','content':{'type':"
+	"'bash_code_execution_result','stdout':'a','stderr':'','return_code':1,'content':[{'type':"
+	"'bash_code_execution_output','file_id':'f_1'}]}}]}",
+	{"[code was executed]\\n```bash\\nls\\n```\\nstdout:\\na\\nreturn_code: 1\\nfiles: f_1",
+	    "=",
+	    "[code was executed]\\n```bash\\nls\\n```\\nstdout:\\na\\nreturn_code: 1\\nfiles: f_1"},
+	false},
     {WIRE_RESPONSES, "an item that only Responses knows",
 	"{'type':'web_search_call','id':'ws_1','status':'completed'}",
 	{"dropped responses.input.web_search_call", "dropped responses.input.web_search_call", "="},
