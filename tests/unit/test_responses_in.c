@@ -340,6 +340,40 @@ Test(responses_in, hints_join_the_instructions, .timeout = 10)
 	}
 }
 
+Test(responses_in, each_kind_of_tool_reaches_each_wire_with_its_hint, .timeout = 10)
+{
+	static const struct {
+		enum wire to;
+		const char *system,
+		    *tool; /* what is around the system text; in front of a tool's name */
+	} rows[] = {
+	    {WIRE_CHAT, "{\"role\":\"system\",\"content\":\"S\\n\\nH\\n- code_execution: p\\n- ",
+		"\"function\":{"},
+	    {WIRE_MESSAGES, "\"text\":\"\\n\\nH\\n- code_execution: p\\n- ", "{"},
+	    {WIRE_RESPONSES, "\"instructions\":\"S\\n\\nH\\n- code_execution: p\\n- ",
+		"\"type\":\"function\","},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct arena *a = arena_new(16u << 20);
+		struct conversation *c = decode(a, WIRE_MESSAGES,
+		    R("\"max_tokens\":9,\"system\":\"S\",\"messages\":[{\"role\":\"user\","
+		      "\"content\":\"q\"}]"));
+		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
+		struct gateway_tools g;
+		gateway_tool_install(c, NULL, 7, &hints, &g);
+		struct str s = encode(a, rows[i].to, c, false);
+		cr_expect(str_find(s, str_c(rows[i].system)) != SIZE_MAX, "%s", s.ptr);
+		for (int k = 0; k < CODE_TOOL_COUNT; k++) {
+			struct str tool = arena_printf(
+			    a, "%s\"name\":\"%.*s\"", rows[i].tool, STR_FMT(g.names[k]));
+			struct str hint = arena_printf(a, "\\n- %.*s: ", STR_FMT(g.names[k]));
+			cr_expect(str_find(s, tool) != SIZE_MAX, "%s: %s", tool.ptr, s.ptr);
+			cr_expect(str_find(s, hint) != SIZE_MAX, "%s: %s", hint.ptr, s.ptr);
+		}
+		arena_free(&a);
+	}
+}
+
 Test(responses_in, a_choice_of_allowed_tools_names_the_tool_in_the_place_of_code, .timeout = 10)
 {
 	struct arena *a = arena_new(16u << 20);

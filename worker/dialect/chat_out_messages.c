@@ -35,7 +35,7 @@ join_text(struct chat_writer *cw, const struct part *list, const char *separator
 			continue;
 		bool cited =
 		    before != NULL && (before->citations_raw.len > 2 || p->citations_raw.len > 2);
-		if (b->len > 0 && !cited)
+		if (b->len > 0 && !cited && !str_starts(s, str_c(separator)))
 			buf_add(b, str_c(separator));
 		buf_add(b, s);
 		before = p;

@@ -167,8 +167,8 @@ result_edit_refusal(enum code_edit_error e, struct str path, struct buf *out)
 	} rows[] = {
 	    [CODE_EDIT_OK] = {"nothing was done", STR_INIT("unavailable")},
 	    [CODE_EDIT_NOT_FOUND] = {"there is no such file", STR_INIT("file_not_found")},
-	    [CODE_EDIT_INVALID] = {"the path is outside the working directory or no file, or it "
-				   "has no such lines",
+	    [CODE_EDIT_INVALID] = {"the path is outside the working directory (use one relative "
+				   "to it), or no file, or it has no such lines",
 		STR_INIT("invalid_tool_input")},
 	    [CODE_EDIT_NO_MATCH] = {"old_str does not occur in it", STR_INIT("invalid_tool_input")},
 	    [CODE_EDIT_MANY_MATCHES] = {"old_str occurs more than once; give more of the text "
