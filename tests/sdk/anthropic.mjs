@@ -20,7 +20,7 @@ const STEPS = [
 
 // Ids are new for every answer; everything else must be the same.
 const withoutIds = (content) =>
-  JSON.parse(JSON.stringify(content).replace(/(otari_srvtoolu_|file-)[0-9a-f]{32}/g, '$1'));
+  JSON.parse(JSON.stringify(content).replace(/(otari_srvtoolu_|toolu_|call_|file-)[0-9a-f]{32}/g, '$1'));
 
 export function anthropicTests(label, { Anthropic, toFile }) {
   let server, client;
@@ -205,6 +205,54 @@ export function anthropicTests(label, { Anthropic, toFile }) {
       shown.push(...[...whole.content, ...streamed.content].filter((block) => block.type !== 'text'));
     }
     assertTypes(label, shown);
+  });
+
+  test(named('code is seen while it is written, and ends as the whole answer'), async (t) => {
+    if (skipWithoutSandbox(t, server)) return;
+    const tools = [CODE, { name: 'get_time', description: 'the time', input_schema: { type: 'object' } }];
+    const headers = { 'otari-code-execution': 'otari' };
+    const program = 'text = "é 北京 😀 \\ \"quoted\""\nprint(len(text))\n# and a long comment, for many pieces';
+    for (const [model, prompt] of [
+      ['fake:tool', `run: ${program}`],
+      ['claude:tool', `run: ${program}`],
+      ['fake:parallel', 'run: print(1)\n---\nprint(2)\n---\nraise SystemExit(3)'],
+      ['claude:parallel', 'run: print(1)\n---\nprint(2)'],
+      ['fake:mixed', 'run: print(1)'],
+      ['claude:mixed', 'run: print(1)'],
+      ['fake:badjson', `run: ${program}`],
+      ['fake:length', `run: ${program}`],
+      ['answers:length', `run: ${program}`],
+    ]) {
+      const body = ask(prompt, { model, tools, betas: BETAS });
+      const whole = await client.beta.messages.create(body, { headers });
+      let pieces = 0;
+      const stream = client.beta.messages.stream(body, { headers });
+      stream.on('inputJson', (piece, snapshot) => {
+        pieces++;
+        assert.equal(typeof snapshot, 'object');
+      });
+      const final = await stream.finalMessage();
+      assert.deepEqual(withoutIds(final.content), withoutIds(whole.content), model);
+      assert.equal(final.stop_reason, whole.stop_reason, model);
+      assert.ok(pieces > 1, `${model}: ${pieces}`);
+      const use = whole.content.find((block) => block.type === 'server_tool_use');
+      if (prompt.endsWith(program)) assert.ok(program.startsWith(use.input.code) && use.input.code.length > 40, model);
+      whole.content.forEach((block, i) => {
+        if (block.type === 'server_tool_use') assert.equal(whole.content[i + 1].tool_use_id, block.id, model);
+      });
+    }
+  });
+
+  test(named('a call that breaks off is whole before the error'), async (t) => {
+    if (skipWithoutSandbox(t, server)) return;
+    const body = ask('run: print(1) # and a long comment, for many pieces', { model: 'fake:tool-cut', tools: [CODE], betas: BETAS });
+    let last = null;
+    const stream = client.beta.messages.stream(body);
+    stream.on('streamEvent', (event, snapshot) => (last = structuredClone(snapshot)));
+    await assert.rejects(stream.finalMessage());
+    assert.deepEqual(last.content.map((block) => block.type), ['server_tool_use', 'code_execution_tool_result']);
+    assert.equal(typeof last.content[0].input.code, 'string');
+    assert.equal(last.content[1].content.error_code, 'invalid_tool_input');
   });
 
   test(named('files are listed page by page and deleted'), async () => {

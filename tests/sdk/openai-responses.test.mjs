@@ -23,6 +23,8 @@ const core = (response) =>
     ...(item.content ? { content: item.content.map(({ parsed, ...part }) => part) } : {}),
   }));
 
+const withoutCallIds = (items) => items.map(({ call_id, parsed_arguments, ...item }) => item);
+
 const accumulate = async (body) => await client.responses.stream(body).finalResponse();
 
 test('a text, whole and streamed, from every kind of provider', async () => {
@@ -128,6 +130,39 @@ test('code that ran shows the same, whole and streamed', async (t) => {
     assert.deepEqual(core(streamed), core(whole), model);
     const call = whole.output.find((item) => item.type === 'code_interpreter_call');
     assert.deepEqual(call.outputs, [{ type: 'logs', logs: '42\n' }]);
+  }
+});
+
+test('code is seen while it is written, and ends as the whole answer', async (t) => {
+  if (skipWithoutSandbox(t, server)) return;
+  const tools = [CODE, { type: 'function', name: 'get_time', parameters: { type: 'object' } }];
+  const program = 'text = "é 北京 😀 \\ \"quoted\""\nprint(len(text))\n# and a long comment, for many pieces';
+  for (const [model, prompt] of [
+    ['fake:tool', `run: ${program}`],
+    ['claude:tool', `run: ${program}`],
+    ['fake:parallel', 'run: print(1)\n---\nprint(2)\n---\nraise SystemExit(3)'],
+    ['fake:mixed', 'run: print(1)'],
+    ['claude:parallel', 'run: print(1)\n---\nprint(2)'],
+    ['fake:badjson', `run: ${program}`],
+    ['fake:length', `run: ${program}`],
+  ]) {
+    const body = { model, tools, input: prompt, include: ['code_interpreter_call.outputs'] };
+    const whole = await client.responses.create(body);
+    const deltas = {};
+    const kinds = [];
+    const stream = client.responses.stream(body);
+    stream.on('event', (event) => {
+      if (!/code_interpreter/.test(event.type)) return;
+      kinds.push(event.type.replace(/^response\.code_interpreter_call[._]/, ''));
+      if (event.type.endsWith('code.delta')) deltas[event.item_id] = (deltas[event.item_id] ?? '') + event.delta;
+      if (event.type.endsWith('code.done')) assert.equal(event.code, deltas[event.item_id] ?? '');
+    });
+    const final = await stream.finalResponse();
+    assert.deepEqual(withoutCallIds(core(final)), withoutCallIds(core(whole)), model);
+    assert.equal(final.status, whole.status, model);
+    assert.match(kinds.join(' '), /^(in_progress (code\.delta )+code\.done interpreting completed ?)+$/, model);
+    for (const item of final.output)
+      if (item.type === 'code_interpreter_call') assert.equal(item.code, deltas[item.id], model);
   }
 });
 

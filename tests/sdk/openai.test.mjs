@@ -110,6 +110,39 @@ async function journey(streamed) {
   await assert.rejects(client.files.retrieve(chart.id), OpenAI.NotFoundError);
 }
 
+test('what ran is listed, whole and streamed, and may be sent back', async (t) => {
+  if (skipWithoutSandbox(t, server)) return;
+  for (const model of ['fake:parallel', 'claude:parallel']) {
+    const body = ask("run: print(6 * 7)\n---\nopen('f.txt', 'w').write('x')\n---\nraise SystemExit(3)", { model, tools: [CODE] });
+    const whole = await client.chat.completions.create(body);
+    const streamed = await client.chat.completions.stream(body).finalChatCompletion();
+    const raw = [];
+    for await (const chunk of await client.chat.completions.create({ ...body, stream: true }))
+      if (chunk.choices[0]?.delta.otari_code_executions) raw.push(chunk.choices[0]);
+    assert.equal(raw.length, 1);
+    assert.equal(raw[0].finish_reason, 'stop');
+    const core = (list) => list.map(({ id, files, ...run }) => ({ ...run, files: files.map((file) => file.filename) }));
+    const { message } = whole.choices[0];
+    const list = core(message.otari_code_executions);
+    assert.deepEqual(core(streamed.choices[0].message.otari_code_executions), list);
+    assert.deepEqual(core(raw[0].delta.otari_code_executions), list);
+    assert.equal(list.length, 3);
+    assert.deepEqual(list[0], {
+      tool: 'code_execution', input: { code: 'print(6 * 7)' }, stdout: '42\n', stderr: '', return_code: 0, error_code: null, files: [],
+    });
+    assert.deepEqual(list[1].files, ['f.txt']);
+    const { file_id } = message.otari_code_executions[1].files[0];
+    assert.equal(await (await client.files.content(file_id)).text(), 'x');
+    assert.equal(list[2].return_code, 3);
+    const next = await client.chat.completions.create({
+      model: model.replace(/:.*/, ':text'),
+      messages: [...body.messages, message, { role: 'user', content: 'Thank you.' }],
+    });
+    assert.equal(typeof next.choices[0].message.content, 'string');
+    assert.equal(next.choices[0].message.otari_code_executions, undefined);
+  }
+});
+
 test('an uploaded CSV becomes a chart that is found by listing files', async (t) => {
   if (!skipWithoutSandbox(t, server)) await journey(false);
 });

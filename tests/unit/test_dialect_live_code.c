@@ -15,8 +15,10 @@ struct rig {
 static void
 rig_start(struct rig *g, enum wire w, bool stream)
 {
-	struct reply_options opt = {
-	    .stream = stream, .native_code = true, .fallback_id = "0123", .created_s = 17};
+	struct reply_options opt = {.stream = stream,
+	    .native_code = w != WIRE_CHAT,
+	    .fallback_id = "0123",
+	    .created_s = 17};
 	g->a = arena_new(64u << 20);
 	g->d = dialect_of(w);
 	buf_init(&g->out, 16u << 20);
@@ -185,4 +187,31 @@ Test(dialect_live_code, the_stream_ends_as_the_whole, .timeout = 10)
 		rig_done(&stream);
 		rig_done(&whole);
 	}
+}
+
+/* Programs and outputs without end do not make an answer without end. */
+Test(dialect_live_code, a_list_of_executions_is_bounded, .timeout = 20)
+{
+	struct rig g;
+	struct buf large = BUF_INIT(1u << 20);
+	struct jval v;
+	for (int i = 0; i < 256 * 1024; i++)
+		buf_addc(&large, 'x');
+	rig_start(&g, WIRE_CHAT, false);
+	struct code_record rec = record(&g);
+	rec.out = rec.err = buf_str(&large);
+	rec.ran = false;
+	for (int i = 0; i < 256; i++)
+		g.d->reply_code(g.r, &rec);
+	say_end(&g);
+	cr_expect_lt(g.out.len, 9u << 20);
+	cr_assert_eq(jdoc_parse(g.a, buf_str(&g.out), &v, NULL), ERR_OK);
+	struct jval list =
+	    jv_get(jv_get(jv_at(jv_get(v, "choices"), 0), "message"), "otari_code_executions");
+	cr_assert_eq(jv_count(list), 256);
+	cr_expect_not(jv_present(jv_get(jv_at(list, 0), "truncated")));
+	cr_expect(jv_bool(jv_get(jv_at(list, 255), "truncated"), false));
+	cr_expect(jv_str_is(jv_get(jv_at(list, 255), "error_code"), "unavailable"));
+	buf_done(&large);
+	rig_done(&g);
 }

@@ -172,6 +172,13 @@ Test(dialect_reply, executions_of_a_whole_message, .timeout = 10)
 	rig_done(&g);
 }
 
+/* An execution where the wire, or the declaration, has no block for it. */
+#define LIST                                                                                       \
+	"\"otari_code_executions\":[{\"id\":\"otari_srvtoolu_1\",\"tool\":\"code_execution\","     \
+	"\"input\":{\"code\":\"print(\\\"\xc3\xa9\\\")\\n\"},\"stdout\":\"\xc3\xa9\\n\","          \
+	"\"stderr\":\"\",\"return_code\":0,\"files\":[{\"file_id\":\"file-1\",\"filename\":"       \
+	"\"file-1\"},{\"file_id\":\"file-2\",\"filename\":\"file-2\"}],\"error_code\":null}]"
+
 #define CH(choices)                                                                                \
 	"data: "                                                                                   \
 	"{\"id\":\"chatcmpl-0123\",\"object\":\"chat.completion.chunk\",\"created\":17,\"model\":" \
@@ -203,7 +210,8 @@ Test(dialect_reply, a_chat_stream, .timeout = 10)
 		       "\"function\":"
 		       "{\"name\":\"f\",\"arguments\":\"\"}}]}")
 			CD("{\"tool_calls\":[{\"index\":1,\"function\":{\"arguments\":\"{}\"}}]}")
-			    CH("{\"index\":0,\"delta\":{},\"logprobs\":null,\"finish_reason\":"
+			    CH("{\"index\":0,\"delta\":{" LIST
+			       "},\"logprobs\":null,\"finish_reason\":"
 			       "\"tool_calls\"}") "data: "
 						  "{\"id\":\"chatcmpl-0123\",\"object\":\"chat."
 						  "completion.chunk\",\"created\":17,\"model\":"
@@ -214,6 +222,29 @@ Test(dialect_reply, a_chat_stream, .timeout = 10)
 						  "\"completion_tokens_details\":{\"reasoning_"
 						  "tokens\":1}}}\n\ndata: [DONE]\n\n");
 	rig_done(&g);
+}
+
+/* e1: what ran is there for every client, also where no block shows it. */
+Test(dialect_reply, executions_without_blocks_are_listed, .timeout = 10)
+{
+	for (int i = 0; i < 4; i++) {
+		struct rig g;
+		struct reply_options opt = {.native_code = false};
+		struct code_record rec = record();
+		rig_start(&g, i / 2 ? WIRE_MESSAGES : WIRE_CHAT, i % 2, &opt);
+		say_start(&g, "x");
+		say_block(&g, BLOCK_TEXT, "", "", "t");
+		g.d->reply_code_begin(g.r, &rec);
+		g.d->reply_code_input(g.r, rec.input_raw, rec.code);
+		g.d->reply_code_run(g.r, &rec);
+		g.d->reply_code(g.r, &rec);
+		say_end(&g, FINISH_STOP);
+		const char *at = strstr(g.out.ptr, LIST);
+		cr_assert(at != NULL, "%s", g.out.ptr);
+		cr_expect_eq(at[sizeof(LIST) - 1], '}');
+		cr_expect(strstr(g.out.ptr, "server_tool_use") == NULL, "%s", g.out.ptr);
+		rig_done(&g);
+	}
 }
 
 Test(dialect_reply, finish_reasons_of_both_wires, .timeout = 10)

@@ -236,7 +236,7 @@ Test(dialect_responses_reply, executions_of_a_whole_answer, .timeout = 10)
 	rig_done(&g);
 }
 
-Test(dialect_responses_reply, an_execution_is_not_shown_where_none_was_declared, .timeout = 10)
+Test(dialect_responses_reply, an_execution_is_listed_where_none_was_declared, .timeout = 10)
 {
 	struct rig g;
 	struct reply_options opt = {.native_code = false};
@@ -245,7 +245,12 @@ Test(dialect_responses_reply, an_execution_is_not_shown_where_none_was_declared,
 	say_start(&g);
 	dialect_responses.reply_code(g.r, &rec);
 	say_end(&g, FINISH_STOP);
-	expect(&g, OBJECT("completed", "null", "", USAGE));
+	has(&g, "\"output\":[],");
+	has(&g,
+	    ",\"otari_code_executions\":[{\"id\":\"otari_ci_1\",\"tool\":\"code_execution\","
+	    "\"input\":{\"code\":\"" CODE "\"},\"stdout\":\"\xc3\xa9\\n\",\"stderr\":\"warn\\n"
+	    "\",\"return_code\":0,\"files\":[{\"file_id\":\"file-1\",\"filename\":\"plot.PNG\"},"
+	    "{\"file_id\":\"file-2\",\"filename\":\"data.csv\"}],\"error_code\":null}]}");
 	rig_done(&g);
 }
 

@@ -220,7 +220,7 @@ chat_reply_event(struct reply *r, const struct turn_event *ev)
 	}
 }
 
-/* The wire has no blocks for executions (otari-behaviour §6). */
+/* The wire has no blocks for executions (otari-behaviour §6): they are listed at the end. */
 void
 chat_reply_code_begin(struct reply *r, const struct code_record *rec)
 {
@@ -246,8 +246,7 @@ chat_reply_code_run(struct reply *r, const struct code_record *rec)
 void
 chat_reply_code(struct reply *r, const struct code_record *rec)
 {
-	(void)r;
-	(void)rec;
+	reply_list_code(r, rec);
 }
 
 void

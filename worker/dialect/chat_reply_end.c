@@ -1,5 +1,6 @@
 /* Frames of a Chat answer and its end: finish reasons, usage, the whole document. */
 #include "worker/dialect/chat_reply.h"
+#include "worker/dialect/code_list.h"
 #include "worker/dialect/mapping.h"
 
 /* --- chunks --- */
@@ -122,6 +123,8 @@ chat_end_stream(struct chat_reply *c)
 	for (struct chat_answer *ch = c->choices; ch != NULL; ch = ch->next) {
 		chat_need_role(c, ch);
 		w = chat_open_delta(c, ch);
+		if (ch->number == 0)
+			code_list_write(c->base.code_list, &w);
 		chat_close_delta(c, &w, finish_word(c, ch));
 	}
 	if (c->base.opt.include_usage) {
@@ -181,6 +184,8 @@ write_choice(struct chat_reply *c, struct jw *w, const struct chat_answer *ch)
 		jw_kraw(w, "function_call", buf_str(ch->tool_calls));
 	else
 		write_list(w, "tool_calls", ch->tool_calls);
+	if (ch->number == 0)
+		code_list_write(c->base.code_list, w);
 	jw_end_object(w);
 	jw_knull(w, "logprobs");
 	jw_kcstr(w, "finish_reason", finish_word(c, ch));

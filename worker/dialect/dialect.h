@@ -80,7 +80,8 @@ struct dialect {
 	 * stream: begin while the model starts to write the call (of rec: id, container_id, tool),
 	 * input with every piece of it (live_input.h), run when the input is closed (of rec: code
 	 * too), and the record with its result. Each step that was left out is made up for by the
-	 * next. Elsewhere the record alone matters: it goes into the answer's extra field. */
+	 * next. Elsewhere the record alone matters: it is put on a list at the answer's end
+	 * (code_list.h). */
 	void (*reply_code_begin)(struct reply *r, const struct code_record *rec);
 	void (*reply_code_input)(struct reply *r, struct str json, struct str text);
 	void (*reply_code_run)(struct reply *r, const struct code_record *rec);

@@ -1,6 +1,7 @@
 /* Turn events → Messages answer, streamed (anthropic-wire §4) or whole (§3). */
 #include "worker/dialect/messages_reply.h"
 
+#include "worker/dialect/code_list.h"
 #include "worker/dialect/error_event.h"
 #include "worker/dialect/messages.h"
 #include "worker/dialect/names.h"
@@ -197,6 +198,7 @@ end_stream(struct messages_reply *m)
 	jw_end_object(&w);
 	messages_write_usage(m, &w);
 	messages_write_extra(m, &w, EXTRA_BESIDE);
+	code_list_write(m->base.code_list, &w);
 	messages_close_frame(m, &w);
 	w = messages_open_frame(m, "message_stop");
 	messages_close_frame(m, &w);
@@ -217,6 +219,7 @@ end_whole(struct messages_reply *m)
 	write_stop(m, &w);
 	messages_write_extra(m, &w, EXTRA_ALL);
 	messages_write_usage(m, &w);
+	code_list_write(m->base.code_list, &w);
 	jw_end_object(&w);
 	if (m->content->overflowed || m->text->overflowed || arena_overflowed(m->base.arena))
 		m->base.out->overflowed = true; /* the caller's test before it answers */

@@ -83,6 +83,7 @@ messages_reply_code_run(struct reply *r, const struct code_record *rec)
 void
 messages_reply_code(struct reply *r, const struct code_record *rec)
 {
+	reply_list_code(r, rec);
 	if (!reply_can_show_code(r))
 		return;
 	self(r)->executions++;

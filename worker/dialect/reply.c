@@ -1,6 +1,7 @@
 #include "worker/dialect/reply.h"
 
 #include "base/limits.h"
+#include "worker/dialect/code_list.h"
 
 static void
 free_buf(void *arg)
@@ -67,6 +68,17 @@ void
 sse_end(struct buf *out)
 {
 	buf_add(out, STR("\n\n"));
+}
+
+void
+reply_list_code(struct reply *r, const struct code_record *rec)
+{
+	if (r == NULL || r->opt.native_code || r->over)
+		return;
+	if (r->code_list == NULL)
+		r->code_list = reply_buf(r->arena);
+	if (r->code_list != NULL)
+		code_list_add(r->code_list, rec);
 }
 
 bool

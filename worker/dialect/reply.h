@@ -22,6 +22,7 @@ struct reply {
 	enum block_kind kind;
 	enum reply_code code; /* streams: of the execution that is shown in steps */
 	struct str id, model;
+	struct buf *code_list; /* of executions that no block shows; NULL: none */
 };
 
 /* A heap buffer that is freed with the arena. */
@@ -33,6 +34,8 @@ const char *reply_error_type(struct reply *r, const struct turn_event *ev, enum 
 /* "event: NAME\ndata: " (NAME may be NULL) … JSON by the caller … blank line */
 void sse_begin(struct buf *out, const char *name);
 void sse_end(struct buf *out);
+/* Puts an execution on the list, where no block shows it. */
+void reply_list_code(struct reply *r, const struct code_record *rec);
 /* May an execution be written in the wire's own blocks now? */
 bool reply_can_show_code(const struct reply *r);
 /* … and in steps? */

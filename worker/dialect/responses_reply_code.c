@@ -139,6 +139,7 @@ void
 responses_reply_code(struct reply *r, const struct code_record *rec)
 {
 	struct responses_reply *m = self(r);
+	reply_list_code(r, rec);
 	if (!reply_can_show_code(r))
 		return;
 	if (r->opt.stream && r->code == REPLY_CODE_NONE) {

@@ -1,6 +1,7 @@
 /* The response object (openai-wire §3.7): every member that the service sends, for
  * accumulators of clients throw at missing ones. What the client asked for is repeated as it was
  * sent. */
+#include "worker/dialect/code_list.h"
 #include "worker/dialect/mapping.h"
 #include "worker/dialect/responses_reply.h"
 
@@ -196,5 +197,7 @@ responses_write_object(struct responses_reply *m, struct jw *w, const char *stat
 		jw_knull(w, "usage");
 	write_asked(w, "user", extra_field(c, "user"), STR("null"));
 	write_asked(w, "metadata", c != NULL ? c->metadata_raw : STR_NULL, STR("{}"));
+	if (is_final)
+		code_list_write(m->base.code_list, w);
 	jw_end_object(w);
 }
