@@ -99,9 +99,12 @@ void program_forget(void);
 /* Stops everything, kills all but the interpreter (which stays stopped). False when something would
  * not die: then the interpreter was killed too. */
 bool kill_leftovers(void);
-/* After that: was the interpreter killed, though it may not have ended yet? */
+/* After that: was the interpreter killed, though it may not have ended yet? Or would it not stop?
+ */
 bool interpreter_is_gone(void);
-void kill_all(void); /* everything but this process; waits until it is gone */
+void wake_interpreter(void);
+bool interpreter_woke(void); /* by itself, since it was stopped */
+void kill_all(void);         /* everything but this process; waits until it is gone */
 
 /* --- run.c: one call -----------------------------------------------------------------------------
  */

@@ -57,6 +57,17 @@ kill_others(pid_t keep)
 	return alive;
 }
 
+/* What the kernel says of the interpreter without forgetting it; 0: nothing yet. */
+static int
+look(int what)
+{
+	siginfo_t si = {.si_pid = 0};
+	if (python.pid == 0 || python.has_exited ||
+	    waitid(P_PID, (id_t)python.pid, &si, what | WNOHANG) != 0 || si.si_pid == 0)
+		return 0;
+	return si.si_code;
+}
+
 bool
 kill_leftovers(void)
 {
@@ -68,8 +79,12 @@ kill_leftovers(void)
 		/* Once reaped, its number may be another's. */
 		int alive = kill_others(python.has_exited ? 0 : python.pid);
 		reap();
-		if (alive == 0)
+		if (alive == 0) {
+			/* Whatever the death of the last one set off in the interpreter. */
+			(void)kill(-1, SIGSTOP);
+			(void)look(WCONTINUED);
 			return true;
+		}
 		if (alive < 0)
 			break;
 		if (i > 2)
@@ -79,23 +94,33 @@ kill_leftovers(void)
 	return false;
 }
 
-/* A process that was stopped is one that waitid() finds stopped; one that was killed, at once not,
- * however long its end takes. */
+/* One that was stopped is found stopped; one that was killed, at once not, however long its end
+ * takes. */
 bool
 interpreter_is_gone(void)
 {
+	struct timespec pause = {0, 20000};
 	for (unsigned i = 0; i < 5 * PASSES && python.pid != 0 && !python.has_exited; i++) {
-		siginfo_t si = {.si_pid = 0};
-		if (waitid(P_PID, (id_t)python.pid, &si, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) !=
-		    0)
-			break;
-		if (si.si_pid != 0 && si.si_code == CLD_STOPPED)
+		if (look(WSTOPPED | WEXITED | WNOWAIT) == CLD_STOPPED)
 			return false;
 		reap();
-		if (i > 2)
-			nap();
+		nanosleep(&pause, NULL);
+		pause.tv_nsec += pause.tv_nsec < 2000000 ? pause.tv_nsec : 0;
 	}
-	return python.has_exited;
+	return python.pid != 0;
+}
+
+void
+wake_interpreter(void)
+{
+	(void)kill(python.pid, SIGCONT);
+	(void)look(WCONTINUED);
+}
+
+bool
+interpreter_woke(void)
+{
+	return look(WCONTINUED | WNOWAIT) == CLD_CONTINUED;
 }
 
 void

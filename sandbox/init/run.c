@@ -24,6 +24,7 @@ static struct {
 	size_t len, sent;
 	int64_t started_ms, deadline_ms;
 	bool is_python_lost; /* beside what the call is */
+	bool owes_note;      /* lost between calls: the next one says so */
 } run;
 
 const char *python_path;
@@ -75,7 +76,8 @@ finish(uint32_t flags, int32_t code)
 		flags |= FRAME_RESULT_DIED;
 		python_forget();
 	}
-	if (interpreter_is_gone())
+	/* An interpreter that has just answered is there; the next call would notice. */
+	if (python.has_exited || (!is_python_call() && interpreter_is_gone()))
 		lose_python();
 	if (run.is_python_lost)
 		flags |= FRAME_RESULT_DIED;
@@ -121,7 +123,7 @@ static void
 launch(void)
 {
 	run_now();
-	(void)kill(python.pid, SIGCONT);
+	wake_interpreter();
 	if (!python_send(str_n(run.source, run.len), &run.sent))
 		died();
 }
@@ -137,7 +139,7 @@ start_python(void)
 		launch();
 		return;
 	}
-	(void)kill(python.pid, SIGCONT); /* another kind of call may have ended while it started */
+	wake_interpreter(); /* another kind of call may have ended while it started */
 	run.stage = STARTING;
 	run.deadline_ms = run.started_ms + START_MS;
 }
@@ -164,16 +166,31 @@ start_other(void)
 	}
 	if (e == 0)
 		return;
-	static const char none[] = "the sandbox has no program for this\n";
+	static const char shell[] = "the sandbox has neither bash nor sh\n";
+	static const char extractor[] = "the sandbox has no program for this\n";
 	static const char failed[] = "no program could start\n";
-	(void)!(
-	    e == ENOENT ? write(2, none, sizeof(none) - 1) : write(2, failed, sizeof(failed) - 1));
+	if (e != ENOENT)
+		(void)!write(2, failed, sizeof(failed) - 1);
+	else if (run.ask.kind == FRAME_KIND_BASH)
+		(void)!write(2, shell, sizeof(shell) - 1);
+	else
+		(void)!write(2, extractor, sizeof(extractor) - 1);
 	finish(0, 127);
+}
+
+static void
+lose_between_calls(void)
+{
+	kill_all();
+	python_forget();
+	run.owes_note = true;
 }
 
 static void
 start(void)
 {
+	static const char note[] =
+	    "[the interpreter had ended; its variables are lost, files are kept]\n";
 	/* The code may have left the shared output pipes non-blocking, and removed the folder. */
 	for (int fd = 1; fd <= 2; fd++)
 		(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
@@ -183,13 +200,11 @@ start(void)
 	run.started_ms = now_ms();
 	run.is_python_lost = false;
 	reap();
-	if (python.has_exited) { /* since the last call: for its memory */
-		static const char note[] =
-		    "[the interpreter had ended; its variables are lost, files are kept]\n";
-		kill_all();
-		python_forget();
+	if (python.has_exited)
+		lose_between_calls();
+	if (run.owes_note)
 		(void)!write(2, note, sizeof(note) - 1);
-	}
+	run.owes_note = false;
 	switch (run.ask.kind) {
 	case FRAME_KIND_PYTHON:
 		start_python();
@@ -302,6 +317,10 @@ run_tick(void)
 		died();
 		return;
 	}
+	if (run.stage < STARTING && interpreter_woke())
+		/* Nothing runs between calls. There are many ways to be woken by what one has set
+		 * up before: a timer, the end of a child, a descriptor. */
+		lose_between_calls();
 	if (run.stage < STARTING || ended_by_itself() || now_ms() < run.deadline_ms)
 		return;
 	if (run.stage == RUNNING) {

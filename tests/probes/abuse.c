@@ -117,6 +117,52 @@ many_take(struct probe_host *h, struct code_session *s, const char *name, const 
 	alive(h, s);
 }
 
+/* K9: what the code of a call set up to wake the interpreter after it */
+static void
+wakers(struct probe_host *h, struct code_session *s)
+{
+	static const char prelude[] =
+	    "import ctypes, os, signal, threading, time\nlibc = ctypes.CDLL(None)\nkeep = 41\n"
+	    "def beat():\n    while True:\n        open('/tmp/beat', 'a').write('x'); "
+	    "time.sleep(0.001)\n"
+	    "threading.Thread(target=beat, daemon=True).start()\n";
+	static const struct {
+		const char *name, *code;
+	} rows[] = {
+	    {"a timer cannot wake the interpreter between calls",
+		"class E(ctypes.Structure): _fields_ = [('v', ctypes.c_long), ('s', ctypes.c_int), "
+		"('n', ctypes.c_int), ('p', ctypes.c_char * 48)]\n"
+		"t = ctypes.c_void_p()\n"
+		"if libc.timer_create(1, ctypes.byref(E(0, 18, 0)), ctypes.byref(t)) == 0:\n"
+		"    libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 30000000, 0, 30000000), "
+		"None)"},
+	    {"nor can the end of a child",
+		"if libc.syscall(56, 18, 0, 0, 0, 0) == 0:\n    while True: time.sleep(1)"},
+	    {"nor a pipe that is emptied",
+		"import fcntl\ntry:\n    fcntl.fcntl(1, 10, 18)\n"
+		"    fcntl.fcntl(1, fcntl.F_SETOWN, os.getpid())\n"
+		"    fcntl.fcntl(1, fcntl.F_SETFL, fcntl.fcntl(1, fcntl.F_GETFL) | os.O_ASYNC)\n"
+		"except OSError: pass\n"
+		"print('x' * 9000)"},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		run(h, s, rows[i].name, prelude, 5000);
+		probe_exec(h, s, rows[i].code, 5000, &r);
+		EXPECT(r.return_code == 0, "%s", r.err);
+		probe_turn(h, 400);
+		probe_run(h, s, CODE_BASH,
+		    STR("a=$(stat -c %s /tmp/beat); sleep 0.2; [ $a = $(stat -c %s /tmp/beat) ] && "
+			"echo quiet"),
+		    5000, &r);
+		EXPECT(strstr(r.out, "quiet\n") != NULL, "%s%s", r.out, r.err);
+		bool is_told = strstr(r.err, "had ended") != NULL || r.died;
+		probe_exec(h, s, "print('keep' in globals())", 5000, &r);
+		EXPECT(strcmp(r.out, is_told ? "False\n" : "True\n") == 0, "%d %s%s", is_told,
+		    r.out, r.err);
+		probe_exec(h, s, "import os\nos._exit(0)", 5000, &r);
+	}
+}
+
 static void
 memory_and_disk(struct probe_host *h, struct code_session *s)
 {
@@ -204,6 +250,7 @@ probes_abuse(struct probe_host *h)
 	if (s == NULL)
 		return;
 	processes(h, s);
+	wakers(h, s);
 	memory_and_disk(h, s);
 	output(h, s);
 	code_session_close(&s);

@@ -339,6 +339,43 @@ measure_rate(struct probe_host *h)
 	    COUNT / seconds, COUNT);
 }
 
+/* Beside each other, so that the host is as busy for all. */
+static void
+measure_kinds(struct probe_host *h)
+{
+	enum { CALLS = 100 };
+	const struct code_edit view = {.command = CODE_EDIT_VIEW, .path = STR("a.txt")};
+	const struct code_edit swap = {.command = CODE_EDIT_STR_REPLACE,
+	    .path = STR("a.txt"),
+	    .old = STR("line 7\n"),
+	    .text = STR("line 7\n")};
+	static const char *const names[] = {
+	    "print(1)", "bash: echo hi", "bash: ls | wc -l", "edit: view", "edit: str_replace"};
+	int64_t took[5][CALLS];
+	struct code_session *s = probe_open(h, NULL);
+	probe_exec(
+	    h, s, "open('a.txt', 'w').writelines('line %d\\n' % i for i in range(100))", 0, &r);
+	for (size_t i = 0; i < CALLS; i++) {
+		int64_t t[6] = {clock_mono_us()};
+		probe_exec(h, s, "print(1)", 0, &r);
+		t[1] = clock_mono_us();
+		probe_run(h, s, CODE_BASH, STR("echo hi"), 0, &r);
+		t[2] = clock_mono_us();
+		probe_run(h, s, CODE_BASH, STR("ls | wc -l"), 0, &r);
+		t[3] = clock_mono_us();
+		probe_edit(h, s, &view, &r);
+		t[4] = clock_mono_us();
+		probe_edit(h, s, &swap, &r);
+		t[5] = clock_mono_us();
+		for (size_t k = 0; k < 5; k++)
+			took[k][i] = t[k + 1] - t[k];
+	}
+	EXPECT(r.has_edit && r.edit.error == CODE_EDIT_OK, "%d", (int)r.edit.error);
+	code_session_close(&s);
+	for (size_t k = 0; k < 5; k++)
+		print_times(names[k], took[k], CALLS);
+}
+
 void
 probes_measure(struct probe_host *h)
 {
@@ -395,5 +432,6 @@ probes_measure(struct probe_host *h)
 	print_times("session open, made for the request", cold, OPENS);
 	print_times("print(1), first call", first, OPENS);
 	print_times("print(1), later calls", call, CALLS);
+	measure_kinds(h);
 	measure_rate(h);
 }

@@ -52,6 +52,7 @@ struct code_op { /* one put or exec, in the order of the calls */
 TAILQ_HEAD(code_ops, code_op);
 
 struct code_backend_ops {
+	bool converts; /* reads documents, code_session_convert() */
 	bool opens_early;
 	void (*free)(struct code_backend *b); /* and what b is the head of */
 	void (*attach)(struct code_backend *b, int fd);

@@ -365,7 +365,9 @@ code_session_convert(struct code_session *s, enum code_extractor extractor, stru
 	op->extractor = extractor;
 	op->name = mem_strndup(name.ptr, name.len);
 	op->name_len = name.len;
-	if (!code_name_ok(name))
+	if (!s->backend->ops->converts)
+		(void)err_set(&op->refused, ERR_UNSUPPORTED, "this sandbox reads no documents");
+	else if (!code_name_ok(name))
 		(void)err_set(&op->refused, ERR_INPUT, "a file name that is no plain path");
 }
 
