@@ -12,6 +12,7 @@ protocol_tool(enum code_kind kind)
 	case CODE_BASH:
 		return STR("bash_code_execution");
 	case CODE_EDITOR:
+	case CODE_CONVERT: /* never asked of it: code_backend_ops.converts */
 		break;
 	}
 	return STR("text_editor_code_execution");
