@@ -4,6 +4,8 @@
 #   DESTDIR= PREFIX=/usr/local tools/install.sh install|uninstall
 #
 # Programs:      $PREFIX/sbin/otari, $PREFIX/bin/otarictl, $PREFIX/libexec/otari/otari-init
+# Service:       $PREFIX/lib/systemd/system/otari.service; it is neither enabled nor started
+# AppArmor:      $PREFIX/share/otari/apparmor, and /etc/apparmor.d/otari where that release knows `userns`
 # Configuration: /etc/otari/otari.conf, only when there is none (below PREFIX if that is a home)
 # State:         /var/lib/otari, owned by the user otari, which is made when root installs for good
 set -eu
@@ -15,7 +17,11 @@ case $PREFIX in
 *) etc=$PREFIX/etc/otari state=$PREFIX/var/lib/otari ;;
 esac
 bin=$DESTDIR$PREFIX/bin sbin=$DESTDIR$PREFIX/sbin libexec=$DESTDIR$PREFIX/libexec/otari
-man=$DESTDIR$PREFIX/share/man
+man=$DESTDIR$PREFIX/share/man share=$DESTDIR$PREFIX/share/otari units=$DESTDIR$PREFIX/lib/systemd/system
+fill() { # TEMPLATE TARGET
+	sed "s#@SBIN@#$PREFIX/sbin#g; s#@BIN@#$PREFIX/bin#g; s#@ETC@#$etc#g" "tools/install/$1" >"$2"
+	chmod 644 "$2"
+}
 
 case ${1:-} in
 install)
@@ -28,6 +34,13 @@ install)
 		install -d "$man/man${page##*.}"
 		install -m 644 "$page" "$man/man${page##*.}/"
 	done
+	install -d "$units" "$share"
+	fill otari.service.in "$units/otari.service"
+	fill apparmor.in "$share/apparmor"
+	if [ -e "$DESTDIR/etc/apparmor.d/abi/4.0" ]; then
+		install -m 644 "$share/apparmor" "$DESTDIR/etc/apparmor.d/otari"
+		echo "load the AppArmor profile: apparmor_parser -r /etc/apparmor.d/otari"
+	fi
 	if [ ! -e "$DESTDIR$etc/otari.conf" ]; then
 		install -m 640 otari.conf "$DESTDIR$etc/otari.conf"
 	fi
@@ -41,11 +54,12 @@ install)
 	echo "installed; otari -t -c $etc/otari.conf checks the configuration"
 	;;
 uninstall)
-	rm -f "$sbin/otari" "$bin/otarictl" "$libexec/otari-init"
+	rm -f "$sbin/otari" "$bin/otarictl" "$libexec/otari-init" "$units/otari.service" "$share/apparmor" \
+		"$DESTDIR/etc/apparmor.d/otari"
 	for page in docs/*.[1-9]; do
 		[ ! -f "$page" ] || rm -f "$man/man${page##*.}/$(basename "$page")"
 	done
-	rmdir "$libexec" 2>/dev/null || :
+	rmdir "$libexec" "$share" 2>/dev/null || :
 	echo "removed; $etc and $state are left as they are"
 	;;
 *)

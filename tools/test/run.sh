@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh - builds with sanitizers and runs the test suites
 #
-#   tools/test/run.sh [lint|conf|unit|integ|sdk|probes|run|fuzz]...      (none: all of them)
+#   tools/test/run.sh [lint|conf|unit|integ|sdk|probes|run|fuzz|rootfs]...      (none: all but rootfs)
 #
 # The last line is "N passed, N failed", the sum over all suites; the exit status is 0 only when nothing
 # failed. A sanitizer report of any process is a failure of the suite that it appeared in: leaks and
@@ -13,8 +13,8 @@ cd "$(dirname "$0")/../.." || exit 1
 suites=${*:-lint conf unit integ sdk probes run fuzz}
 for s in $suites; do
 	case $s in
-	lint | conf | unit | integ | sdk | probes | run | fuzz) ;;
-	*) die "no such suite: $s (there are: lint conf unit integ sdk probes run fuzz)" ;;
+	lint | conf | unit | integ | sdk | probes | run | fuzz | rootfs) ;;
+	*) die "no such suite: $s (there are: lint conf unit integ sdk probes run fuzz rootfs)" ;;
 	esac
 done
 
@@ -58,6 +58,7 @@ suite_unit() { build unit-bin stress-objs && criterion unit "$OUT/unit" --jobs "
 suite_integ() { build integ-bin && criterion integ "$OUT/integ" --jobs "${OTARI_INTEG_JOBS:-2}"; }
 suite_sdk() { build integ-bin && tools/test/sdk.sh "$OUT"; }
 suite_probes() { build "$OUT/probes" "$OUT/otari-init" && "$OUT/probes"; }
+suite_rootfs() { build "$OUT/probes" "$OUT/otari-init" && tools/rootfs/test.sh "$OUT"; }
 suite_run() { tools/test/printed.sh "${OUT##*/}"; }
 suite_fuzz() { tools/test/fuzz.sh replay; }
 
