@@ -424,7 +424,12 @@ Test(kinds, other_dialects_get_plain_answers)
 		    "[" DATED "]", i % 2, &r);
 		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 		cr_expect(strstr(r.body.ptr, "42") != NULL, "%s", r.body.ptr);
-		cr_expect(strstr(r.body.ptr, "bash_code_execution\"") == NULL, "%s", r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "server_tool_use") == NULL, "%s", r.body.ptr);
+		cr_expect(
+		    strstr(r.body.ptr, "\"otari_code_executions\":[{") != NULL, "%s", r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "\"tool\":\"bash_code_execution\",\"input\":{"
+					     "\"command\":\"echo $((6 * 7))\"}") != NULL,
+		    "%s", r.body.ptr);
 		cr_expect(strstr(r.body.ptr, "code_interpreter_call") == NULL, "%s", r.body.ptr);
 		reply_done(&r);
 	}
