@@ -5,7 +5,7 @@
 # call runs in one lasting __main__; what it does to this loop ends at worst its own session.
 
 
-def _otari_serve():
+def _otari_driver():
     import ast
     import builtins
     import linecache
@@ -17,27 +17,15 @@ def _otari_serve():
     import types
 
     READY, OK, ERROR, EXIT = 1, 2, 3, 4
-    # Goes the way of any call and uses a little of everything: what it touches is there for the first
-    # real one.
-    WARM_UP = """import os, sys, math
-def _otari(a, *b, c=None, **d):
-    class C(list):
-        x: int = 1
-        def m(self): return f"{self.x:>4} {a!r}"
-    n = {k: v for k, v in zip("ab", (1, 2.5))}
-    n["c"] = sorted([x * 2 % 3 for x in range(5) if x != 3], key=lambda x: -x)
-    try:
-        while True:
-            with open("/dev/null") as f:
-                s = f.read().strip() + str(math.sqrt(2))[:4] + C().m() + "%d" % len(n)
-            break
-        assert isinstance(s, str) and not (a is None or b)
-    except (ValueError, KeyError) as e:
-        raise RuntimeError(s) from e
-    finally:
-        print(end="", *b)
-    return s, n, -1 if c else ~1
+    # Goes the way of any call: what it touches is there for the first real one. But each page that it
+    # touches is a session's own from then on, so it uses little else.
+    WARM_UP = """import math
+def _otari(a):
+    for x in range(3):
+        a += x
+    return f"{a}"
 _otari(1)
+print(end="")
 None
 """
     pid = os.getpid()
@@ -47,12 +35,6 @@ None
 
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    try:  # out of memory on the host: this process goes first
-        with open("/proc/self/oom_score_adj", "w") as f:
-            f.write("1000")
-    except OSError:
-        pass
-
     main = types.ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
     sys.modules["__main__"] = main
@@ -230,20 +212,39 @@ None
             os._exit(code)
         return status, code
 
-    reply(READY, 0)
-    while True:
-        (size,) = struct.unpack("<I", read_exact(4))
-        try:
-            reap()
-            source = read_exact(size).decode("utf-8", "replace")
-            status, code = run(source or WARM_UP)
-        except KeyboardInterrupt:
-            running = False
-            status, code = ERROR, 1
-        if size == 0:
-            cells = 0
-            main.__dict__.pop("_otari", None)
-        reply(status, code)
+    def rehearse():
+        """In a zygote: what a call settles once is settled before the forks, which then share it."""
+        nonlocal cells
+        for _ in range(20):
+            run(WARM_UP)
+        main.__dict__.pop("_otari", None)
+        cells = 0
+
+    def serve():
+        nonlocal pid, running, cells
+        pid = os.getpid()
+        try:  # out of memory on the host: this process goes first
+            with open("/proc/self/oom_score_adj", "w") as f:
+                f.write("1000")
+        except OSError:
+            pass
+        reply(READY, 0)
+        while True:
+            (size,) = struct.unpack("<I", read_exact(4))
+            try:
+                reap()
+                source = read_exact(size).decode("utf-8", "replace")
+                status, code = run(source or WARM_UP)
+            except KeyboardInterrupt:
+                running = False
+                status, code = ERROR, 1
+            if size == 0:
+                cells = 0
+                main.__dict__.pop("_otari", None)
+            reply(status, code)
+
+    return serve, rehearse
 
 
-_otari_serve()
+if __name__ == "__main__":  # not in a zygote
+    _otari_driver()[0]()

@@ -301,7 +301,9 @@ populate(struct dl_phdr_info *o, size_t size, void *arg)
 int
 zygote_fork(void)
 {
-	pid_t pid = fork();
+	/* It only forks and ends: no copy of our memory for that. The interpreter's is one of this
+	 * very moment, so it goes on from here. */
+	pid_t pid = vfork();
 	if (pid != 0)
 		return pid;
 	pid = fork();

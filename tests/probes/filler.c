@@ -210,13 +210,17 @@ killed_masters(const char *init_path, const struct sandbox_settings *set)
 	}
 }
 
-/* When nothing is on its way any more. */
+/* Open descriptors, when nothing is on its way any more. */
 static int
-settled_fds(struct probe_host *h, pid_t pid, int want)
+resting_fds(struct probe_host *h, pid_t pid)
 {
-	int n = 0;
-	for (int i = 0; i < 100 && (n = probe_fds(pid)) != want; i++)
-		probe_turn(h, 100);
+	int n = 0, last = -1;
+	for (unsigned same = 0, i = 0; same < 10 && i < 200; i++) {
+		n = probe_fds(pid);
+		same = n == last ? same + 1 : 0;
+		last = n;
+		probe_turn(h, 50);
+	}
 	return n;
 }
 
@@ -226,8 +230,8 @@ many(struct probe_host *h)
 	enum { ROUNDS = 1000 / BURST + 1 };
 	probe_name("a thousand sessions leave no descriptor and no process");
 	(void)settled_children(h);
-	int inner = settled_fds(h, probe_inner(h), 0);
-	int filler = probe_fds(probe_find(h, "otari: filler"));
+	int inner = resting_fds(h, probe_inner(h));
+	int filler = resting_fds(h, probe_find(h, "otari: filler"));
 	for (int i = 0; i < ROUNDS; i++) {
 		struct opening all[BURST];
 		start_burst(h, all);
@@ -239,11 +243,10 @@ many(struct probe_host *h)
 		}
 	}
 	EXPECT(settled_children(h) == 4, "%zu children", settled_children(h));
-	/* A session on its way has some open. */
-	int inner_now = probe_fds(probe_inner(h));
-	int filler_now = probe_fds(probe_find(h, "otari: filler"));
-	EXPECT(abs(inner_now - inner) < 40, "%d, %d before", inner_now, inner);
-	EXPECT(abs(filler_now - filler) < 40, "%d, %d before", filler_now, filler);
+	int now = resting_fds(h, probe_inner(h));
+	EXPECT(now == inner, "%d, %d before", now, inner);
+	now = resting_fds(h, probe_find(h, "otari: filler"));
+	EXPECT(now == filler, "%d, %d before", now, filler);
 }
 
 void
