@@ -411,7 +411,7 @@ Test(kinds, declarations_of_2026_say_who_called)
 	server_stop(&s);
 }
 
-/* The declaration is Anthropic's; elsewhere it runs and is not shown. */
+/* The declaration is Anthropic's; elsewhere it runs and is not shown in blocks. */
 Test(kinds, other_dialects_get_plain_answers)
 {
 	static const char *const paths[] = {"/v1/chat/completions", "/v1/responses"};

@@ -1,6 +1,7 @@
 /* The result blocks of Messages, one for each kind of execution. */
 #include <criterion/criterion.h>
 
+#include "worker/dialect/code_list.h"
 #include "worker/dialect/messages_reply.h"
 
 TestSuite(code_result, .timeout = 10);
@@ -101,6 +102,32 @@ Test(code_result, every_kind_has_an_error_of_its_own)
 	    "{\"type\":\"text_editor_code_execution_tool_result\"" ID
 	    "{\"type\":\"text_editor_code_execution_tool_result_error\","
 	    "\"error_code\":\"unavailable\",\"error_message\":null}}");
+}
+
+/* Where a dialect has no blocks for it. */
+Test(code_result, every_kind_is_listed_alike)
+{
+	struct buf list = BUF_INIT(4096);
+
+	code_list_add(&list, &(struct code_record){.id = STR("otari_srvtoolu_1"),
+				 .tool = CODE_TOOL_BASH,
+				 .input_raw = STR("{\"command\":\"ls\"}"),
+				 .ran = true,
+				 .out = STR("a\n"),
+				 .return_code = 1});
+	code_list_add(&list, &(struct code_record){.id = STR("otari_srvtoolu_2"),
+				 .tool = CODE_TOOL_EDITOR,
+				 .input_raw = STR("{}"),
+				 .error_code = STR("file_not_found"),
+				 .error_message = STR("a: there is no such file")});
+	cr_expect_str_eq(list.ptr,
+	    "{\"id\":\"otari_srvtoolu_1\",\"tool\":\"bash_code_execution\",\"input\":"
+	    "{\"command\":\"ls\"},\"stdout\":\"a\\n\",\"stderr\":\"\",\"return_code\":1,"
+	    "\"files\":[],\"error_code\":null},"
+	    "{\"id\":\"otari_srvtoolu_2\",\"tool\":\"text_editor_code_execution\",\"input\":{},"
+	    "\"stdout\":\"\",\"stderr\":\"\",\"return_code\":0,\"files\":[],"
+	    "\"error_code\":\"file_not_found\",\"error_message\":\"a: there is no such file\"}");
+	buf_done(&list);
 }
 
 Test(code_result, kinds_have_the_providers_names)

@@ -36,6 +36,8 @@ code_list_add(struct buf *list, const struct code_record *rec)
 	else
 		jw_kstr(&w, "error_code",
 		    rec->error_code.len > 0 ? rec->error_code : STR("unavailable"));
+	if (!rec->ran && rec->tool == CODE_TOOL_EDITOR)
+		jw_kstr(&w, "error_message", rec->error_message);
 	if (is_full)
 		jw_kbool(&w, "truncated", true);
 	jw_end_object(&w);

@@ -2,9 +2,9 @@
  *
  * Process: worker. Pure. Written by the writers of all wires where native_code is off, and only
  * when something ran: {"id","tool","input","stdout","stderr","return_code","files":[{"file_id",
- * "filename"}],"error_code"}. Clients' types do not know the member and keep or skip it.
- * Limits:  beyond CODE_LIST_FULL_BYTES an execution is listed without its input and texts, and says
- *          so ("truncated": true).
+ * "filename"}],"error_code"}, and "error_message" of an edit that was refused. Clients' types do
+ * not know the member and keep or skip it. Limits:  beyond CODE_LIST_FULL_BYTES an execution is
+ * listed without its input and texts, and says so ("truncated": true).
  */
 #ifndef OTARI_WORKER_DIALECT_CODE_LIST_H
 #define OTARI_WORKER_DIALECT_CODE_LIST_H
