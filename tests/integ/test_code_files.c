@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "tests/integ/admin.h"
+#include "tests/integ/streams.h"
 #include "tests/integ/talks.h"
 
 TestSuite(code_files, .timeout = 240);
@@ -89,6 +90,8 @@ Test(code_files, n37_n38_e4_files_go_where_the_code_runs)
 		    rows[i].pin != NULL ? "\"" : "", rows[i].pin != NULL ? rows[i].pin : "null",
 		    rows[i].pin != NULL ? "\"" : "");
 		put_policy(s, policy);
+		if (strcmp(rows[i].name, "native") == 0)
+			provider_answers(s, "{\"id\":\"file_copy\"}", false);
 		ask_with(s, rows[i].model, rows[i].tool, rows[i].header, message(&id, 1, READ), &r);
 		cr_assert_eq(r.status, 200, "%s: %s", rows[i].name, r.body.ptr);
 		char *saw = provider_saw(s, 0);
@@ -221,6 +224,98 @@ Test(code_files, e10_nothing_runs_over_a_file_whose_bytes_are_gone)
 	cr_expect_eq(r.status, 400, "%ld %s", r.status, r.body.ptr);
 	HAS(r, "file-0000");
 	reply_done(&r);
+	server_stop(&s);
+}
+
+/* The provider's code gets the bytes, its prompt does not. */
+Test(code_files, e12_a_provider_that_runs_the_code_gets_a_copy)
+{
+	struct server *s = start_with_sandbox();
+	struct text ids[] = {upload(s, "data.csv", "month,sum\njune,4711\n"),
+	    upload(s, "data.csv", "second"), {"file_of_the_providers"}};
+	struct reply r;
+
+	for (int sandbox = 0; sandbox < 2; sandbox++) {
+		provider_answers(s, "{\"id\":\"file_copy1\",\"type\":\"file\"}", false);
+		provider_answers(s, "{\"id\":\"file_copy2\",\"type\":\"file\"}", false);
+		ask_with(s, "claude:text", DATED, "Otari-Code-Execution: auto",
+		    message(ids, 3, "go"), &r);
+		cr_assert_eq(r.status, 200, "%s", r.body.ptr);
+		reply_done(&r);
+		char *form = provider_saw(s, 2), *second = provider_saw(s, 1),
+		     *saw = provider_saw(s, 0);
+		cr_expect(
+		    strstr(form,
+			"name=\"file\"; filename=\"data.csv\"\r\nContent-Type: text/csv\r\n\r\n"
+			"month,sum\njune,4711\n\r\n--otari-") != NULL,
+		    "%s", form);
+		cr_expect(strstr(form, "name=\"expires_in_seconds\"\r\n\r\n3600\r\n") != NULL, "%s",
+		    form);
+		cr_expect(strstr(second, "filename=\"data-2.csv\"") != NULL, "%s", second);
+		cr_expect(
+		    strstr(saw,
+			"{\"type\":\"container_upload\",\"file_id\":\"file_copy1\"},{\"type\":"
+			"\"container_upload\",\"file_id\":\"file_copy2\"},{\"type\":"
+			"\"container_upload\",\"file_id\":\"file_of_the_providers\"}") != NULL,
+		    "%s", saw);
+		cr_expect(strstr(saw, "4711") == NULL && strstr(saw, ids[0].s) == NULL, "%s", saw);
+		mem_free(form);
+		mem_free(second);
+		mem_free(saw);
+		fake_ask(s, "GET", "/_last?back=2", STR_NULL, &r);
+		HAS(r, "\"x-api-key\":\"fake-messages-key\"");
+		HAS(r, "\"uri\":\"/v1/files\"");
+		LACKS(r, s->key);
+		reply_done(&r);
+	}
+	/* what the provider says of it is said with the file's id */
+	static const char *const answers[] = {"{\"type\":\"error\",\"error\":{\"type\":\"invalid_"
+					      "request_error\",\"message\":\"no\"}}",
+	    "{}", "[", ""};
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+		json_int_t before = provider_count(s);
+		provider_answers(s, answers[i], false);
+		ask_with(s, "claude:text", DATED, NULL, message(ids, 1, "go"), &r);
+		cr_expect_eq(r.status, 502, "%zu: %ld %s", i, r.status, r.body.ptr);
+		HAS(r, ids[0].s);
+		cr_expect_eq(provider_count(s), before + 1, "the model is not asked");
+		reply_done(&r);
+	}
+	fake_ask(s, "POST", "/_next",
+	    STR("{\"status\":413,\"pieces\":[\"{\\\"type\\\":\\\"error\\\",\\\"error\\\":{"
+		"\\\"type\\\":"
+		"\\\"request_too_large\\\",\\\"message\\\":\\\"too big for us\\\"}}\"]}"),
+	    &r);
+	reply_done(&r);
+	ask_with(s, "claude:text", DATED, NULL, message(ids, 1, "go"), &r);
+	cr_expect_eq(r.status, 413, "%ld %s", r.status, r.body.ptr);
+	HAS(r, "too big for us");
+	reply_done(&r);
+	server_stop(&s);
+}
+
+Test(code_files, a_client_may_leave_while_its_file_is_copied)
+{
+	struct server *s = start_sandboxed(&(struct server_opts){.workers = 1});
+	struct text id = upload(s, "data.csv", "4711");
+	struct reply r;
+
+	for (int i = 0; i < 3; i++) {
+		fake_ask(s, "POST", "/_next", STR("{\"pieces\":[\"{\"],\"end\":\"stall\"}"), &r);
+		reply_done(&r);
+		json_int_t before = provider_count(s);
+		char *talk = message(&id, 1, "go");
+		char *body = talk_body(MESSAGES, "claude:text", DATED, true, talk, "");
+		int fd = stream_open(s, MESSAGES, body);
+		while (provider_count(s) == before)
+			pause_short();
+		(void)close(fd);
+		mem_free(body);
+		mem_free(talk);
+	}
+	for (int i = 0; i < 400 && server_metric(s, "otari_requests_active") > 1; i++)
+		pause_short();
+	cr_expect_eq(server_metric(s, "otari_requests_active"), 1, "this one alone");
 	server_stop(&s);
 }
 

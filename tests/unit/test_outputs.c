@@ -284,7 +284,7 @@ Test(outputs, ids_of_files_are_copied_out_of_the_body)
 	struct part *p = message_add(&conv, m, PART_UPLOAD);
 	struct attach_plan plan;
 	p->media.file_id = str_n(body, 8);
-	cr_assert_eq(attach_collect(&conv, true, NULL, &plan, NULL), ERR_OK);
+	cr_assert_eq(attach_collect(&conv, ATTACH_SANDBOX, NULL, &plan, NULL), ERR_OK);
 	memset(body, 'x', 8);
 	cr_assert_eq(plan.count, 1);
 	cr_expect(str_eq(plan.first->file_id, STR("file-123")));

@@ -281,7 +281,7 @@ Test(turn_text, attachments_are_collected_once_and_named_apart)
 	struct str more[] = {STR("f4"), STR("f2")};
 	struct tool claimed = {.container_files = more, .container_file_count = 2};
 	struct attach_plan plan;
-	cr_assert_eq(attach_collect(&c, true, &claimed, &plan, NULL), ERR_OK);
+	cr_assert_eq(attach_collect(&c, ATTACH_SANDBOX, &claimed, &plan, NULL), ERR_OK);
 	cr_assert_eq(plan.count, 4);
 	struct attachment *f1 = plan.first, *f2 = f1->next, *f3 = f2->next, *f4 = f3->next;
 	cr_assert(f1->for_sandbox && f1->for_model && f2->for_sandbox && !f2->for_model);
@@ -313,7 +313,7 @@ Test(turn_text, without_a_sandbox_an_upload_is_shown_as_a_document)
 	struct part *up = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "f1");
 	struct part *picture = add_part(&c, PART_DOCUMENT, MEDIA_FILE_ID, "f1");
 	struct attach_plan plan;
-	cr_assert_eq(attach_collect(&c, false, NULL, &plan, NULL), ERR_OK);
+	cr_assert_eq(attach_collect(&c, ATTACH_NOWHERE, NULL, &plan, NULL), ERR_OK);
 	cr_assert(plan.first->for_model && !plan.first->for_sandbox);
 	plan.first->is_found = true;
 	plan.first->filename = STR("a.png");
@@ -338,7 +338,7 @@ Test(turn_text, too_many_files_are_refused)
 		struct part *p = add_part(&c, PART_UPLOAD, MEDIA_FILE_ID, "");
 		p->media.file_id = arena_printf(a, "f%d", i);
 	}
-	cr_assert_eq(attach_collect(&c, true, NULL, &plan, NULL), ERR_INPUT);
+	cr_assert_eq(attach_collect(&c, ATTACH_SANDBOX, NULL, &plan, NULL), ERR_INPUT);
 	arena_free(&a);
 }
 

@@ -2,31 +2,11 @@
 #include "base/check.h"
 #include "base/id.h"
 #include "worker/code/remote.h"
+#include "worker/http/disposition.h"
 #include "worker/http/mime.h"
 
 /* Slowest upload that is waited for. */
 #define BYTES_PER_MS 64u
-
-/* As browsers write names (WHATWG HTML, multipart/form-data). */
-static void
-add_quoted(struct buf *dst, struct str name)
-{
-	for (size_t i = 0; i < name.len; i++) {
-		switch (name.ptr[i]) {
-		case '"':
-			buf_add(dst, STR("%22"));
-			break;
-		case '\r':
-			buf_add(dst, STR("%0D"));
-			break;
-		case '\n':
-			buf_add(dst, STR("%0A"));
-			break;
-		default:
-			buf_addc(dst, name.ptr[i]);
-		}
-	}
-}
 
 static void
 write_frame(struct remote_session *s, const struct code_op *op, const char *boundary)
@@ -42,7 +22,7 @@ write_frame(struct remote_session *s, const struct code_op *op, const char *boun
 	buf_add(&s->head, path);
 	buf_printf(&s->head,
 	    "\r\n--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"", boundary);
-	add_quoted(&s->head, name);
+	disposition_form_name(&s->head, name);
 	buf_printf(&s->head, "\"\r\nContent-Type: %.*s\r\n\r\n", STR_FMT(mime_of_name(name)));
 	buf_printf(&s->tail, "\r\n--%s--\r\n", boundary);
 	s->head_sent = s->tail_sent = 0;

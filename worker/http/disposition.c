@@ -28,3 +28,23 @@ disposition_attachment(struct arena *a, struct str filename)
 	buf_done(&out);
 	return ret;
 }
+
+void
+disposition_form_name(struct buf *dst, struct str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		switch (name.ptr[i]) {
+		case '"':
+			buf_add(dst, STR("%22"));
+			break;
+		case '\r':
+			buf_add(dst, STR("%0D"));
+			break;
+		case '\n':
+			buf_add(dst, STR("%0A"));
+			break;
+		default:
+			buf_addc(dst, name.ptr[i]);
+		}
+	}
+}

@@ -48,19 +48,23 @@ collect_parts(struct arena *a, struct attach_plan *plan, const struct part *p)
 		struct attachment *t = reference(a, plan, p->media.file_id);
 		if (t == NULL)
 			return;
-		t->for_sandbox = plan->to_sandbox;
-		if (p->kind == PART_UPLOAD && plan->to_sandbox)
+		bool is_upload = p->kind == PART_UPLOAD;
+		t->for_sandbox = plan->where == ATTACH_SANDBOX;
+		if (is_upload && plan->where == ATTACH_SANDBOX)
 			t->is_input = true;
+		else if (is_upload && plan->where == ATTACH_PROVIDER)
+			t->for_provider = true;
 		else
 			t->for_model = true;
 	}
 }
 
 enum err_code
-attach_collect(struct conversation *conv, bool to_sandbox, const struct tool *claimed,
+attach_collect(struct conversation *conv, enum attach_where where, const struct tool *claimed,
     struct attach_plan *ret, struct err *reterr)
 {
-	struct attach_plan plan = {.to_sandbox = to_sandbox};
+	struct attach_plan plan = {.where = where};
+	bool to_sandbox = where == ATTACH_SANDBOX;
 	for (const struct message *m = conv->messages; m != NULL; m = m->next)
 		collect_parts(conv->arena, &plan, m->parts);
 	for (size_t i = 0; claimed != NULL && to_sandbox && i < claimed->container_file_count;
@@ -108,7 +112,7 @@ static bool
 name_is_taken(const struct attach_plan *plan, const struct attachment *until, struct str name)
 {
 	for (const struct attachment *t = plan->first; t != until; t = t->next)
-		if (t->is_found && t->for_sandbox && str_eq(t->name, name))
+		if (t->is_found && (t->for_sandbox || t->for_provider) && str_eq(t->name, name))
 			return true;
 	return false;
 }
@@ -167,7 +171,10 @@ rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
 	const struct attachment *t = names_a_file(p) ? find(plan, p->media.file_id) : NULL;
 	if (t == NULL || !t->is_found)
 		return false;
-	if (p->kind == PART_UPLOAD && plan->to_sandbox) {
+	if (p->kind == PART_UPLOAD && plan->where == ATTACH_PROVIDER) {
+		p->media.file_id = t->lent_id;
+		p->raw = STR_NULL;
+	} else if (p->kind == PART_UPLOAD && plan->where == ATTACH_SANDBOX) {
 		become_text(
 		    p, arena_printf(a,
 			   "[The file %.*s is available in the working directory of the code "

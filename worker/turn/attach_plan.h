@@ -22,6 +22,7 @@ struct attachment { /* one different file id, in the order of its first mention 
 	bool for_sandbox;   /* seed it */
 	bool is_input;      /* it was given for the code and nothing else: none runs without it */
 	bool for_model;     /* some part shows it to the model */
+	bool for_provider;  /* copy it to the provider, whose code is to have it */
 	/* from the files table */
 	bool is_found;
 	struct str filename, mime_type, storage_ref;
@@ -30,17 +31,21 @@ struct attachment { /* one different file id, in the order of its first mention 
 	struct str name;    /* in the working directory, unique */
 	struct str content; /* of for_model: base64 or plain text (is_text) */
 	bool is_text;
+	struct str lent_id; /* of for_provider: what the provider calls its copy */
 };
+
+/* Where the code of the request runs. */
+enum attach_where { ATTACH_NOWHERE, ATTACH_SANDBOX, ATTACH_PROVIDER };
 
 struct attach_plan {
 	struct attachment *first;
 	size_t count;
-	bool to_sandbox; /* the code runs here */
+	enum attach_where where;
 };
 
 /* Collects the references: container_upload, file sources of documents and images, file parts, and
  * the file_ids of a claimed declaration's container. ERR_INPUT over ATTACH_FILES_MAX. */
-MUST_CHECK enum err_code attach_collect(struct conversation *conv, bool to_sandbox,
+MUST_CHECK enum err_code attach_collect(struct conversation *conv, enum attach_where where,
     const struct tool *claimed, struct attach_plan *ret, struct err *reterr);
 /* ERR_INPUT, naming the id: an input of the code was not found. */
 MUST_CHECK enum err_code attach_check(const struct attach_plan *plan, struct err *reterr);

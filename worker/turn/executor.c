@@ -66,6 +66,18 @@ executor_is_native(struct str type, struct str provider_type, enum wire wire)
 	return false;
 }
 
+bool
+executor_takes_files(
+    const struct conversation *conv, struct str provider_type, enum wire provider_wire)
+{
+	if (conv->wire != WIRE_MESSAGES || provider_wire != WIRE_MESSAGES)
+		return false;
+	for (const struct tool *t = conv->tools; t != NULL; t = t->next)
+		if (t->kind == TOOL_CODE && executor_is_native(t->type, provider_type, conv->wire))
+			return true;
+	return false;
+}
+
 enum snap_executor
 executor_parse(struct str s)
 {

@@ -84,6 +84,10 @@ uint32_t executor_offers(struct str type);
 bool executor_is_native(struct str type, struct str provider_type, enum wire wire);
 /* Trimmed, any case. EXECUTOR_UNSET for anything outside the vocabulary (blank included). */
 enum snap_executor executor_parse(struct str s);
+/* Does the provider of this turn run a declaration of the request in a container of its own that
+ * takes files by id? As of executor_is_native; Messages alone. */
+bool executor_takes_files(
+    const struct conversation *conv, struct str provider_type, enum wire provider_wire);
 void executor_decide(const struct executor_input *in, struct executor_decision *ret);
 /* Takes the claimed and the explicit declarations out of the conversation's tools. Returns whether
  * another one is left, which is the provider's. */

@@ -6,6 +6,7 @@
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/carry_store.h"
+#include "worker/turn/lend.h"
 #include "worker/turn/settle.h"
 #include "worker/turn/turn.h"
 
@@ -36,6 +37,7 @@ stop_work(struct turn *t)
 		(void)event_del(t->keepalive);
 	upstream_cancel(&t->call);
 	attach_cancel(&t->attaching);
+	lend_cancel(&t->lending);
 	turn_encode_cancel(t);
 	turn_run_close(t);
 }

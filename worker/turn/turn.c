@@ -10,6 +10,7 @@
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/carry_store.h"
+#include "worker/turn/lend.h"
 
 #define LINGER_MS                                                                                  \
 	1000 /* after the last event, for the provider to close, so that the connection is kept */
@@ -249,6 +250,26 @@ first_round(struct turn *t)
 }
 
 static void
+all_attached(struct turn *t)
+{
+	attach_rewrite(t->plan.conv, &t->files);
+	first_round(t);
+}
+
+static void
+on_lent(void *arg, const struct failure *f)
+{
+	struct turn *t = arg;
+	t->lending = NULL;
+	if (f == NULL) {
+		all_attached(t);
+		return;
+	}
+	t->req->cause = f->cause;
+	turn_fail(t, f->status, NULL, f->message);
+}
+
+static void
 on_attached(void *arg, const struct err *err)
 {
 	struct turn *t = arg;
@@ -261,8 +282,11 @@ on_attached(void *arg, const struct err *err)
 		turn_fail(t, status, NULL, str_c(err->msg));
 		return;
 	}
-	attach_rewrite(t->plan.conv, &t->files);
-	first_round(t);
+	struct err e;
+	if (lend_start(t->req, &t->plan.target, &t->files, on_lent, t, &t->lending, &e) != ERR_OK)
+		turn_fail(t, 503, NULL, STR("the gateway is busy"));
+	else if (t->lending == NULL)
+		all_attached(t);
 }
 
 static void
@@ -296,6 +320,16 @@ make_timers(struct turn *t)
 	return ms == 0 || !t->plan.conv->stream || event_add(t->keepalive, &every) == 0;
 }
 
+static enum attach_where
+where_code_runs(const struct turn_plan *plan)
+{
+	if (plan->decision.outcome == EXECUTOR_HERE)
+		return ATTACH_SANDBOX;
+	bool takes =
+	    executor_takes_files(plan->conv, plan->target.provider_type, plan->target.wire);
+	return takes ? ATTACH_PROVIDER : ATTACH_NOWHERE;
+}
+
 void
 turn_start(struct request *req, const struct turn_plan *plan)
 {
@@ -323,8 +357,8 @@ turn_start(struct request *req, const struct turn_plan *plan)
 		turn_fail(t, 500, NULL, STR("the gateway is out of timers"));
 		return;
 	}
-	bool here = plan->decision.outcome == EXECUTOR_HERE;
-	if (attach_collect(plan->conv, here, plan->decision.claimed, &t->files, &err) != ERR_OK) {
+	if (attach_collect(plan->conv, where_code_runs(plan), plan->decision.claimed, &t->files,
+		&err) != ERR_OK) {
 		turn_fail(t, 400, NULL, str_c(err.msg));
 		return;
 	}

@@ -37,6 +37,7 @@ struct code_open;
 struct code_session;
 struct encoding;
 struct event;
+struct lend;
 struct request;
 struct seed;
 
@@ -81,6 +82,7 @@ struct turn {
 	const struct dialect *client, *provider;
 	struct attach_plan files;
 	struct attach *attaching;
+	struct lend *lending;
 	/* answer */
 	struct reply *reply;
 	struct buf out;

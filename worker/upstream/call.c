@@ -4,12 +4,11 @@
 #include "base/http_client.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/version.h"
 #include "worker/http/http.h"
 #include "worker/upstream/beta.h"
+#include "worker/upstream/headers.h"
 
-#define RETRIES     1
-#define HEADERS_MAX 64
+#define RETRIES 1
 
 struct upstream_call {
 	struct http_client *client;
@@ -19,24 +18,11 @@ struct upstream_call {
 	const struct upstream_ops *ops;
 	void *arg;
 	struct http_call_spec spec;
-	struct http_client_header headers[HEADERS_MAX];
+	struct upstream_headers headers;
 	struct buf error_body; /* of an answer that is not 2xx */
 	unsigned attempts;
 	bool is_accepted, has_head;
 };
-
-static void
-add_header(struct upstream_call *c, struct str name, struct str value)
-{
-	if (c->spec.header_count == HEADERS_MAX || value.ptr == NULL)
-		return;
-	for (size_t i = 0; i < c->spec.header_count; i++)
-		if (str_eq_nocase(c->headers[i].name, name)) {
-			c->headers[i].value = value;
-			return;
-		}
-	c->headers[c->spec.header_count++] = (struct http_client_header){name, value};
-}
 
 /* Headers of the client that mean something to a provider of the Messages wire. */
 static void
@@ -45,31 +31,22 @@ add_clients(struct upstream_call *c, const struct http_exchange *from)
 	const struct target *t = c->target;
 	struct str version = http_header(from, "anthropic-version");
 	if (version.ptr != NULL)
-		add_header(c, STR("anthropic-version"), arena_str(c->arena, version));
-	add_header(c, STR("anthropic-beta"),
+		upstream_header(
+		    &c->headers, STR("anthropic-version"), arena_str(c->arena, version));
+	upstream_header(&c->headers, STR("anthropic-beta"),
 	    beta_header(c->arena, http_head(from), t->provider_type, t->runs_no_code));
 }
 
-/* Configured headers come last and win. */
 static void
 make_headers(struct upstream_call *c, bool stream, const struct http_exchange *from)
 {
-	const struct target *t = c->target;
-	add_header(c, STR("content-type"), STR("application/json"));
-	add_header(c, STR("accept"), stream ? STR("text/event-stream") : STR("application/json"));
-	add_header(c, STR("user-agent"), STR("otari/" OTARI_VERSION));
-	if (t->wire == WIRE_MESSAGES) {
-		add_header(c, STR("anthropic-version"), STR("2023-06-01"));
-		if (from != NULL)
-			add_clients(c, from);
-		if (t->key.len > 0)
-			add_header(c, STR("x-api-key"), t->key);
-	} else if (t->key.len > 0) {
-		add_header(c, STR("authorization"),
-		    arena_printf(c->arena, "Bearer %.*s", STR_FMT(t->key)));
-	}
-	for (size_t i = 0; i < t->header_count; i++)
-		add_header(c, t->headers[i].name, t->headers[i].value);
+	upstream_headers_begin(&c->headers, c->arena, c->target, STR("application/json"),
+	    stream ? STR("text/event-stream") : STR("application/json"));
+	if (c->target->wire == WIRE_MESSAGES && from != NULL)
+		add_clients(c, from);
+	upstream_headers_end(&c->headers, c->target);
+	c->spec.headers = c->headers.list;
+	c->spec.header_count = c->headers.count;
 }
 
 static void
@@ -169,7 +146,6 @@ upstream_start(struct http_client *client, struct arena *a, const struct target 
 	c->spec = (struct http_call_spec){
 	    .method = "POST",
 	    .url = arena_printf(a, "%.*s%s", STR_FMT(target->api_base), path),
-	    .headers = c->headers,
 	    .body = body,
 	    .connect_timeout_ms = target->connect_ms,
 	    .first_byte_timeout_ms = target->first_byte_ms,

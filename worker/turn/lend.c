@@ -1,0 +1,162 @@
+#include "worker/turn/lend.h"
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "storage/blob/blob.h"
+#include "worker/env.h"
+#include "worker/jobs.h"
+#include "worker/request.h"
+#include "worker/upstream/file_copy.h"
+
+struct lend {
+	struct job job;
+	struct request *req; /* reference */
+	const struct target *target;
+	struct attachment *next;
+	void (*done)(void *arg, const struct failure *f);
+	void *arg;
+	bool is_cancelled, is_opening;
+	struct file_copy *copy;
+	int fd;
+	uint64_t bytes;
+	enum err_code rc;
+	struct err err;
+};
+
+static void open_next(struct lend *l);
+
+static void
+finish(struct lend *l, const struct failure *f)
+{
+	struct request *req = l->req;
+	void (*done)(void *, const struct failure *) = l->is_cancelled ? NULL : l->done;
+	void *arg = l->arg;
+	file_copy_cancel(&l->copy);
+	fd_close(&l->fd);
+	mem_free(l);
+	if (done != NULL)
+		done(arg, f);
+	request_put(&req);
+}
+
+/* why: empty, or what the provider said. */
+static void
+fail(struct lend *l, int status, struct str why)
+{
+	struct failure f = {
+	    .status = status,
+	    .message = arena_printf(l->req->arena, "the provider did not take the file %.*s%s%.*s",
+		STR_FMT(l->next->file_id), why.len > 0 ? ": " : "", STR_FMT(why)),
+	    .cause = STR("a file could not be copied to the provider"),
+	};
+	finish(l, &f);
+}
+
+static void
+on_copied(void *arg, struct str id, const struct failure *f)
+{
+	struct lend *l = arg;
+	l->copy = NULL;
+	if (f != NULL) {
+		fail(l, f->status, f->message);
+		return;
+	}
+	l->next->lent_id = id;
+	l->next = l->next->next;
+	open_next(l);
+}
+
+/* io thread */
+static void
+run(struct job *j, void *context)
+{
+	(void)context;
+	struct lend *l = j->arg;
+	l->rc = blob_open_fd(l->req->env->blobs, l->next->storage_ref, &l->fd, &l->bytes, &l->err);
+}
+
+static void
+opened(struct job *j, bool cancelled)
+{
+	struct lend *l = j->arg;
+	l->is_opening = false;
+	if (l->is_cancelled) {
+		finish(l, NULL);
+		return;
+	}
+	if (cancelled || l->rc != ERR_OK) {
+		fail(l, cancelled || l->rc == ERR_BUSY ? 503 : 502, STR(""));
+		return;
+	}
+	struct file_copy_source source = {
+	    .fd = l->fd, .bytes = l->bytes, .name = l->next->name, .mime_type = l->next->mime_type};
+	l->fd = -1;
+	if (file_copy_start(l->req->env->client, l->req->arena, l->target, &source, on_copied, l,
+		&l->copy, &l->err) != ERR_OK)
+		fail(l, 502, STR(""));
+}
+
+static bool
+is_lent(const struct attachment *t)
+{
+	return t->is_found && t->for_provider && t->lent_id.len == 0;
+}
+
+static void
+open_next(struct lend *l)
+{
+	while (l->next != NULL && !is_lent(l->next))
+		l->next = l->next->next;
+	if (l->next == NULL) {
+		finish(l, NULL);
+		return;
+	}
+	l->job = (struct job){.run = run, .done = opened, .arg = l};
+	l->is_opening = true;
+	if (jobs_submit(l->req->env->io, &l->job, &l->err) != ERR_OK) {
+		l->is_opening = false;
+		fail(l, 503, STR(""));
+	}
+}
+
+enum err_code
+lend_start(struct request *req, const struct target *target, struct attach_plan *plan,
+    void (*done)(void *arg, const struct failure *f), void *arg, struct lend **ret,
+    struct err *reterr)
+{
+	struct attachment *first = plan->first;
+	while (first != NULL && !is_lent(first))
+		first = first->next;
+	*ret = NULL;
+	if (first == NULL)
+		return ERR_OK;
+	struct lend *l = MEM_NEW(struct lend);
+	*l = (struct lend){.target = target,
+	    .next = first,
+	    .done = done,
+	    .arg = arg,
+	    .fd = -1,
+	    .is_opening = true};
+	l->job = (struct job){.run = run, .done = opened, .arg = l};
+	l->req = request_get(req); /* before a thread may look at it */
+	enum err_code rc = jobs_submit(req->env->io, &l->job, reterr);
+	if (rc != ERR_OK) {
+		request_put(&l->req);
+		mem_free(l);
+		return rc;
+	}
+	*ret = l;
+	return ERR_OK;
+}
+
+void
+lend_cancel(struct lend **lp)
+{
+	struct lend *l = *lp;
+	*lp = NULL;
+	if (l == NULL)
+		return;
+	l->is_cancelled = true;
+	if (!l->is_opening)
+		finish(l, NULL);
+}

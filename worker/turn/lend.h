@@ -1,0 +1,25 @@
+/* lend.h - the files that a request gave for code that the provider runs, copied to the provider
+ * one after the other
+ *
+ * Process: worker, loop thread; blobs are opened on an io thread.
+ */
+#ifndef OTARI_WORKER_TURN_LEND_H
+#define OTARI_WORKER_TURN_LEND_H
+
+#include "worker/turn/attach_plan.h"
+#include "worker/upstream/failure.h"
+
+struct lend;
+struct request;
+struct target;
+
+/* done(NULL): every file of the plan that is meant for the provider has its lent_id. Otherwise f
+ * says what the client is told, with the file id. Never called before it returns, nor after
+ * lend_cancel. *ret NULL: there is nothing to copy and done will not be called. ERR_BUSY: no room
+ * for the job. target is borrowed and outlives it. */
+MUST_CHECK enum err_code lend_start(struct request *req, const struct target *target,
+    struct attach_plan *plan, void (*done)(void *arg, const struct failure *f), void *arg,
+    struct lend **ret, struct err *reterr);
+void lend_cancel(struct lend **l); /* NULL allowed */
+
+#endif
