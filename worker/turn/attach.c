@@ -95,7 +95,8 @@ run_io(struct job *j, void *context)
 		if (t->rc == ERR_OK && f->for_sandbox) {
 			struct blob_info info;
 			t->rc = blob_stat(t->blobs, f->storage_ref, &info, &t->err);
-			f->bytes = info.bytes;
+			if (t->rc == ERR_OK)
+				f->bytes = info.bytes;
 		}
 		if (t->rc != ERR_OK && t->rc != ERR_TOOLARGE)
 			t->rc = err_set(&t->err, ERR_IO, "the bytes of file %.*s cannot be read",
@@ -159,9 +160,14 @@ done_sql(struct job *j, bool cancelled)
 	}
 	attach_name(t->req->arena, t->plan);
 	t->job = (struct job){.run = run_io, .done = done_io, .arg = t};
-	t->rc = jobs_submit(t->req->env->io, &t->job, &t->err);
-	if (t->rc != ERR_OK)
-		finish(t);
+	/* a thread may be done with it before this returns: its result is not overwritten */
+	struct err err;
+	enum err_code rc = jobs_submit(t->req->env->io, &t->job, &err);
+	if (rc == ERR_OK)
+		return;
+	t->rc = rc;
+	t->err = err;
+	finish(t);
 }
 
 enum err_code
