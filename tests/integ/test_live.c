@@ -224,6 +224,33 @@ Test(live, what_is_not_run_has_one_error)
 	server_stop(&s);
 }
 
+Test(live, e1_what_ran_is_listed_where_no_block_shows_it)
+{
+	static const char *const paths[] = {
+	    "/v1/chat/completions", "/v1/messages", "/v1/responses"};
+	static const char own[] = "[{\"type\":\"otari_code_execution\"}]";
+	struct server *s = start_with_sandbox();
+
+	for (int i = 0; i < 6; i++) {
+		struct reply r;
+		bool is_responses = i / 2 == 2;
+		char *text = body_of(!is_responses, "fake:tool",
+		    "run: open('made.txt', 'w').write('x')\nprint(6 * 7)", own, i % 2);
+		server_ask(s, "POST", paths[i / 2], str_c(text), NULL, &r);
+		free(text);
+		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		const char *p = after(r.body.ptr, "\"otari_code_executions\":[{\"id\":\"otari_");
+		p = after(p, "\"tool\":\"code_execution\",\"input\":{\"code\":\"open(");
+		p = after(p, "\"stdout\":\"42\\n\",\"stderr\":\"\",\"return_code\":0,\"files\":[{");
+		p = after(p, "\"filename\":\"made.txt\"}],\"error_code\":null}]");
+		cr_expect(p != NULL, "%s: %s", paths[i / 2], r.body.ptr);
+		cr_expect_eq(times(&r, "otari_code_executions"), 1);
+		cr_expect_eq(times(&r, "server_tool_use") + times(&r, "code_interpreter_call"), 0);
+		reply_done(&r);
+	}
+	server_stop(&s);
+}
+
 /* The provider goes away in the middle of the call: the block is closed, its result says why, and
  * the error ends the stream. */
 Test(live, a_call_that_breaks_off_is_closed_before_the_error)

@@ -4,6 +4,7 @@
 
 #include "base/json_write.h"
 #include "tests/unit/dialectfix.h"
+#include "worker/dialect/live_input.h"
 
 struct random {
 	uint64_t state;
@@ -141,16 +142,47 @@ say_text(struct random *r, struct clients *c)
 	tell(c, &(struct turn_event){.type = TURN_BLOCK_STOP, .kind = kind});
 }
 
+/* What a model may write for a call, up to where it is cut, in pieces. Returns the whole input. */
+static void
+write_input(struct random *r, struct clients *c, struct code_record *rec, struct buf *json,
+    struct buf *text)
+{
+	static const struct str written[] = {STR_INIT("{}"), STR_INIT("{\"code\" : \"\\n\"}"),
+	    STR_INIT("{\"command\":\"view\",\"path\":\"a\"}"), STR_INIT("null"),
+	    STR_INIT("{\"n\":[1,{\"a\":-2e3}],\"code\":\"\\u00e9\\ud83d\\ude00\xc3\xa9\"}"),
+	    STR_INIT("{\"code\":\"a\\ud83d\",\"code\":\"b\"}"), STR_INIT("print(1)")};
+	struct live_input live;
+	struct str rest = PICK(r, written);
+	if (next(r, 3) == 0)
+		rest = str_sub(rest, 0, next(r, (uint32_t)rest.len));
+	live_input_init(&live, STR("code"), 1024);
+	for (;;) {
+		size_t had = json->len, known = text->len;
+		bool is_last = rest.len == 0;
+		if (is_last) {
+			(void)live_input_end(&live, json);
+		} else {
+			struct str piece = str_sub(rest, 0, 1 + next(r, 8));
+			live_input_feed(&live, piece, json, text);
+			rest = str_from(rest, piece.len);
+		}
+		for (int i = 0; i < 2; i++)
+			c->d->reply_code_input(c->reply[i], str_from(buf_str(json), had),
+			    str_from(buf_str(text), known));
+		if (is_last)
+			break;
+	}
+	rec->input_raw = buf_str(json);
+	rec->code = buf_str(text);
+}
+
 static void
 show_code(struct random *r, struct clients *c)
 {
 	static struct str files[] = {STR_INIT("file-1")};
-	static const struct str inputs[] = {STR_INIT("{}"), STR_INIT("{\"code\":\"\\n\"}"),
-	    STR_INIT("{\"command\":\"view\",\"path\":\"a\"}")};
+	struct buf json = BUF_INIT(4096), text = BUF_INIT(4096);
 	struct code_record rec = {.id = STR("otari_srvtoolu_1"),
 	    .tool = (enum code_tool)next(r, CODE_TOOL_COUNT),
-	    .input_raw = PICK(r, inputs),
-	    .code = PICK(r, texts),
 	    .ran = next(r, 2),
 	    .out = PICK(r, texts),
 	    .err = PICK(r, texts),
@@ -158,8 +190,17 @@ show_code(struct random *r, struct clients *c)
 	    .file_ids = files,
 	    .file_names = files,
 	    .file_count = next(r, 2)};
+	bool in_steps = next(r, 2);
+	for (int i = 0; i < 2 && in_steps; i++)
+		c->d->reply_code_begin(c->reply[i], &rec);
+	write_input(r, c, &rec, &json, &text);
+	for (int i = 0; i < 2 && in_steps; i++)
+		c->d->reply_code_run(c->reply[i], &rec);
+	c->d->reply_ping(c->reply[0]);
 	for (int i = 0; i < 2; i++)
 		c->d->reply_code(c->reply[i], &rec);
+	buf_done(&json);
+	buf_done(&text);
 }
 
 static void

@@ -224,8 +224,8 @@ Test(dialect_reply, a_chat_stream, .timeout = 10)
 	rig_done(&g);
 }
 
-/* e1: what ran is there for every client, also where no block shows it. */
-Test(dialect_reply, executions_without_blocks_are_listed, .timeout = 10)
+/* What ran is there for every client, also where no block shows it. */
+Test(dialect_reply, e1_executions_without_blocks_are_listed, .timeout = 10)
 {
 	for (int i = 0; i < 4; i++) {
 		struct rig g;
