@@ -4,8 +4,8 @@
  *   PROBES_MODE=a,b+c  in these modes only (tests/probes/modes.c; "best" is the usual one)
  *   PROBES_ROOTFS=DIR  in sessions of that root
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
- *   PROBES=text        only the groups whose name holds the text (zygote python bash edit escape
- * pair files abuse exhaust measure bounds life filler)
+ *   PROBES=text        only the groups whose name holds the text (zygote python bash edit convert
+ * mixed escape pair files abuse exhaust measure bounds life filler)
  *
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
@@ -74,9 +74,10 @@ static const struct {
 	bool is_once; /* in one mode: it finds the same in every one */
 } groups[] = {{"python", probes_python, false, false}, {"bash", probes_bash, false, false},
     {"edit", probes_edit, false, false}, {"convert", probes_convert, false, true},
-    {"escape", probes_escape, true, false}, {"pair", probes_pair, true, false},
-    {"files", probes_files, false, false}, {"abuse", probes_abuse, false, false},
-    {"exhaust", probes_exhaust, false, false}, {"measure", probes_measure, false, true}};
+    {"mixed", probes_mixed, false, true}, {"escape", probes_escape, true, false},
+    {"pair", probes_pair, true, false}, {"files", probes_files, false, false},
+    {"abuse", probes_abuse, false, false}, {"exhaust", probes_exhaust, false, false},
+    {"measure", probes_measure, false, true}};
 
 /* All groups in one mode. False: nothing could be tried, and that is to be the exit status. */
 static bool

@@ -116,6 +116,7 @@ void probes_python(struct probe_host *h);                        /* what a call 
 void probes_bash(struct probe_host *h);                          /* the same for the shell */
 void probes_edit(struct probe_host *h);                          /* the text editor */
 void probes_convert(struct probe_host *h);                       /* text of documents */
+void probes_mixed(struct probe_host *h);                         /* every kind, in any order */
 void probes_escape(struct probe_host *h);                        /* reaching out */
 void probes_abuse(struct probe_host *h);                         /* using up */
 void probes_files(struct probe_host *h);                         /* in and out */
