@@ -205,6 +205,27 @@ frame_omitted_get(struct str p, struct frame_omitted *ret)
 }
 
 size_t
+frame_entry_put(uint8_t *dst, const struct frame_entry *f)
+{
+	put64(dst, f->size);
+	put64(dst + 8, f->changed_ns);
+	memcpy(dst + 16, f->path.ptr, f->path.len);
+	return 16 + f->path.len;
+}
+
+bool
+frame_entry_get(struct str p, struct frame_entry *ret)
+{
+	if (p.len < 16)
+		return false;
+	struct frame_entry f = {get64(p.ptr), get64(p.ptr + 8), {p.ptr + 16, p.len - 16}};
+	if (!frame_path_ok(f.path))
+		return false;
+	*ret = f;
+	return true;
+}
+
+size_t
 frame_end_put(uint8_t *dst, const struct frame_end *f)
 {
 	put32(dst, f->sent);

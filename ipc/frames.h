@@ -4,12 +4,14 @@
  * base but struct str, because otari-init compiles it by itself.
  * Wire:    SOCK_STREAM; a frame is {u32 payload length, u8 type, 3 zero bytes} little-endian and
  * the payload. Numbers in payloads are little-endian; text fills the rest of the payload. Order:
- * worker: PUT PUT_DATA* PUT_END | RUN RUN_DATA* (source_bytes in all) | KILL (any time). init:
+ * worker: PUT PUT_DATA* PUT_END | RUN RUN_DATA* (source_bytes in all) | LIST | GET | KILL (any
+ * time). init:
  * READY once; PUT_DONE per put; per run RESULT, then (FILE FILE_DATA* FILE_END)*, OMITTED*, END; of
- * an edit EDIT_TEXT*, EDITED before RESULT. The source of an edit is struct frame_edit,
- * of a conversion struct frame_convert.
- * Files in ascending path order. Limits:  FRAME_MAX a payload. What comes from a session is
- * hostile: decoders refuse, never trust.
+ * an edit EDIT_TEXT*, EDITED before RESULT; per list ENTRY* END (sent, omitted, skipped), in no
+ * order; per get FILE FILE_DATA* FILE_END, or GET_FAILED. The source of an edit is struct
+ * frame_edit, of a conversion struct frame_convert. Files of a run in ascending path order.
+ * Limits:  FRAME_MAX a payload. What comes from a session is hostile: decoders refuse, never
+ * trust.
  */
 #ifndef OTARI_IPC_FRAMES_H
 #define OTARI_IPC_FRAMES_H
@@ -37,19 +39,23 @@ enum frame_type {
 	FRAME_RUN_DATA, /* bytes of the source */
 	FRAME_KILL,     /* nothing: end what runs now; RESULT follows as for a time-out */
 	FRAME_SELFTEST, /* nothing: spawner only, before any lease */
+	FRAME_LIST,     /* nothing: which files are there */
+	FRAME_GET,      /* the path of one of them */
 	/* init → worker */
-	FRAME_READY,     /* struct frame_ready */
-	FRAME_PUT_DONE,  /* struct frame_put_done */
-	FRAME_RESULT,    /* struct frame_result */
-	FRAME_FILE,      /* struct frame_file */
-	FRAME_FILE_DATA, /* bytes */
-	FRAME_FILE_END,  /* struct frame_file_end */
-	FRAME_OMITTED,   /* struct frame_omitted */
-	FRAME_END,       /* struct frame_end */
-	FRAME_CHECK,     /* struct frame_check: one row of the self-test */
-	FRAME_CHECK_END, /* nothing */
-	FRAME_EDIT_TEXT, /* bytes: of a view, or a diff */
-	FRAME_EDITED,    /* struct frame_edited */
+	FRAME_READY,      /* struct frame_ready */
+	FRAME_PUT_DONE,   /* struct frame_put_done */
+	FRAME_RESULT,     /* struct frame_result */
+	FRAME_FILE,       /* struct frame_file */
+	FRAME_FILE_DATA,  /* bytes */
+	FRAME_FILE_END,   /* struct frame_file_end */
+	FRAME_OMITTED,    /* struct frame_omitted */
+	FRAME_END,        /* struct frame_end */
+	FRAME_CHECK,      /* struct frame_check: one row of the self-test */
+	FRAME_CHECK_END,  /* nothing */
+	FRAME_EDIT_TEXT,  /* bytes: of a view, or a diff */
+	FRAME_EDITED,     /* struct frame_edited */
+	FRAME_ENTRY,      /* struct frame_entry */
+	FRAME_GET_FAILED, /* struct frame_put_done */
 	FRAME_TYPE_END_,
 };
 
@@ -100,6 +106,11 @@ struct frame_omitted { /* u64 size, u32 reason, path */
 };
 struct frame_end { /* u32 sent, omitted (all, also those not listed), skipped (links, devices) */
 	uint32_t sent, omitted, skipped;
+};
+#define FRAME_ENTRIES_MAX 8192u /* of one LIST */
+struct frame_entry { /* u64 size, u64 changed_ns (UTC epoch, ns; the code cannot choose it), path */
+	uint64_t size, changed_ns;
+	struct str path; /* frame_path_ok() */
 };
 struct frame_check {    /* u32 layer, u32 held, i32 sys_errno, text */
 	uint32_t layer; /* enum sandbox_layer of ipc/lease.h */
@@ -172,6 +183,8 @@ size_t frame_file_end_put(uint8_t *dst, const struct frame_file_end *f);
 bool frame_file_end_get(struct str p, struct frame_file_end *ret);
 size_t frame_omitted_put(uint8_t *dst, const struct frame_omitted *f);
 bool frame_omitted_get(struct str p, struct frame_omitted *ret);
+size_t frame_entry_put(uint8_t *dst, const struct frame_entry *f);
+bool frame_entry_get(struct str p, struct frame_entry *ret);
 size_t frame_end_put(uint8_t *dst, const struct frame_end *f);
 bool frame_end_get(struct str p, struct frame_end *ret);
 size_t frame_check_put(uint8_t *dst, const struct frame_check *f);

@@ -142,11 +142,22 @@ bool memory_was_met(void);
 void put_begin(const struct frame_file *f);
 void put_data(struct str bytes);
 void put_end(void);
+bool put_is_open(void);
 
 /* --- produce.c: files out
  * --------------------------------------------------------------------------- */
 void produce_snapshot(void);
 void produce_send(uint32_t max_files, uint64_t max_bytes);
+/* Every regular file of the workspace; no link is followed. */
+struct stat;
+void walk_work(void (*on_file)(struct str path, const struct stat *st));
+int open_made(struct str path);         /* -1: gone, a link, or not readable (errno) */
+void send_bytes(int fd, uint64_t left); /* as FILE_DATA, then FILE_END */
+
+/* --- list.c: the workspace from outside, between two calls -------------------------------------
+ */
+void list_send(void);
+void get_send(struct str path);
 
 /* --- selftest.c
  * ------------------------------------------------------------------------------------- */

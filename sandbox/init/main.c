@@ -50,6 +50,12 @@ dispatch(const struct frame_head *h, struct str payload)
 	case FRAME_KILL:
 		run_kill();
 		break;
+	case FRAME_LIST:
+		list_send();
+		break;
+	case FRAME_GET:
+		get_send(payload);
+		break;
 	case FRAME_SELFTEST:
 		selftest_run();
 		break;

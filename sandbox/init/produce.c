@@ -38,7 +38,7 @@ static struct found founds[FILES_MAX];
 static size_t found_count;
 static char names[NAMES_MAX];
 static uint32_t names_len;
-static uint32_t skipped;
+static uint32_t skipped; /* by the walk under way */
 
 struct walk {
 	void (*on_file)(struct str path, const struct stat *st);
@@ -107,7 +107,7 @@ walk_dir(struct walk *w, int dir_fd, size_t len, unsigned depth)
 	closedir(d);
 }
 
-static void
+void
 walk_work(void (*on_file)(struct str path, const struct stat *st))
 {
 	static struct walk w;
@@ -161,12 +161,11 @@ found_cmp(const void *a, const void *b)
 	return collect_path_cmp(found_path(a), found_path(b));
 }
 
-/* -1: gone, a link, or not readable. */
-static int
-open_found(const struct found *f)
+int
+open_made(struct str path)
 {
 	char name[256];
-	int dir = open_parent(found_path(f), false, name);
+	int dir = open_parent(path, false, name);
 	if (dir < 0)
 		return -1;
 	int fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -174,7 +173,7 @@ open_found(const struct found *f)
 	return fd;
 }
 
-static void
+void
 send_bytes(int fd, uint64_t left)
 {
 	static char chunk[FRAME_MAX];
@@ -197,7 +196,7 @@ static bool
 send_file(struct found *f)
 {
 	struct stat st;
-	int fd = open_found(f);
+	int fd = open_made(found_path(f));
 	if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
 	    (uint64_t)st.st_size != f->size) {
 		if (fd >= 0)

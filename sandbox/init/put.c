@@ -76,3 +76,9 @@ put_end(void)
 	struct frame_put_done d = {put.sys_errno};
 	ctl_send(FRAME_PUT_DONE, p, frame_put_done_put(p, &d));
 }
+
+bool
+put_is_open(void)
+{
+	return put.is_open;
+}

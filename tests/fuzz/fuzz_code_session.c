@@ -77,9 +77,36 @@ on_done(void *arg, const struct code_result *c)
 	at(v);
 }
 
+static void
+on_list(const struct err *e, const struct code_listed *files, size_t n, bool is_all, void *arg)
+{
+	struct seen *v = arg;
+	(void)e, (void)is_all;
+	for (size_t i = 0; i < n; i++)
+		CHECK(frame_path_ok(files[i].path));
+	v->dones++;
+	at(v);
+}
+
+static void
+on_get(void *arg, uint64_t size)
+{
+	(void)size;
+	at(arg);
+}
+
+static void
+on_got(void *arg, const struct err *e)
+{
+	(void)e;
+	((struct seen *)arg)->dones++;
+	at(arg);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct code_get_ops get = {on_get, on_data, on_got};
 	static const struct code_run_ops ops = {on_begin, on_data, on_end, on_done};
 	struct session_rig r;
 	struct seen v = {0};
@@ -97,6 +124,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct code_edit edit = {.command = CODE_EDIT_VIEW, .path = STR("x")};
 	if ((data[0] & 16) != 0)
 		code_session_edit(v.s, &edit, 0, &ops, &v);
+	else if ((data[0] & 16) != 0)
+		code_session_list(v.s, on_list, &v);
+	else if ((data[0] & 32) != 0)
+		code_session_get(v.s, STR("f"), &get, &v);
 	else
 		code_session_exec(v.s, CODE_PYTHON, STR("x"), 0, &ops, &v);
 	session_rig_turn(&r);

@@ -25,6 +25,7 @@ decode(struct collect_check *c, uint8_t type, struct str p)
 	struct frame_edit edit;
 	struct frame_edited edited;
 	struct frame_convert convert;
+	struct frame_entry entry;
 	if (frame_file_get(p, &file))
 		CHECK(frame_path_ok(file.path) && file.path.ptr + file.path.len == p.ptr + p.len);
 	(void)(frame_run_get(p, &run) && frame_ready_get(p, &ready) && frame_put_done_get(p, &put));
@@ -35,6 +36,8 @@ decode(struct collect_check *c, uint8_t type, struct str p)
 		CHECK(frame_path_ok(convert.path));
 	if (frame_edited_get(p, &edited))
 		CHECK(edited.error < FRAME_EDIT_ERROR_END_ && edited.total_lines <= INT32_MAX);
+	if (frame_entry_get(p, &entry))
+		CHECK(frame_path_ok(entry.path) && entry.path.len == p.len - 16);
 	uint64_t before = c->budget.bytes_left;
 	if (type == FRAME_FILE && frame_file_get(p, &file) && collect_check_file(c, &file))
 		CHECK(before - c->budget.bytes_left == file.size);

@@ -2,11 +2,11 @@
  * what all of them share: the queue of a session and the rules of its callbacks
  *
  * Process: worker, loop thread; only for the files of worker/code.
- * Files:   session.c (shared), local*.c (the spawner of this host, local.h), remote*.c (another
- *          host by HTTP, remote.h), protocol*.c (that protocol, pure).
- * Rule:    a backend calls back from the loop only, never inside a call of the port. Its handlers
- *          hold the session over callbacks (code_session_hold), which may close it; what is left
- *          after close is freed when the last one lets go.
+ * Files:   session.c, files.c (shared), local*.c (the spawner of this host, local.h), remote*.c
+ * (another host by HTTP, remote.h), protocol*.c (that protocol, pure). Rule:    a backend calls
+ * back from the loop only, never inside a call of the port. Its handlers hold the session over
+ * callbacks (code_session_hold), which may close it; what is left after close is freed when the
+ * last one lets go.
  */
 #ifndef OTARI_WORKER_CODE_BACKEND_H
 #define OTARI_WORKER_CODE_BACKEND_H
@@ -24,14 +24,14 @@
 /* Without a byte where one is due: files in, files out. */
 #define CODE_STALL_MS 60000
 
-enum code_op_kind { CODE_OP_PUT, CODE_OP_PUSH, CODE_OP_EXEC };
+enum code_op_kind { CODE_OP_PUT, CODE_OP_PUSH, CODE_OP_EXEC, CODE_OP_LIST, CODE_OP_GET };
 
-struct code_op { /* one put or exec, in the order of the calls */
+struct code_op { /* one call, in the order of the calls */
 	TAILQ_ENTRY(code_op) link;
 	enum code_op_kind kind;
 	void *arg;
 	struct err refused; /* code 0: may run */
-	/* put, push; name: also of a conversion */
+	/* put, push; name: also of a get and of a conversion */
 	char *name;
 	size_t name_len;
 	uint64_t size, offset; /* offset: how much was sent */
@@ -48,12 +48,16 @@ struct code_op { /* one put or exec, in the order of the calls */
 	struct code_edit *edit; /* CODE_EDITOR: instead of a source; its texts are behind it */
 	uint32_t timeout_ms;
 	const struct code_run_ops *ops;
+	/* list, get */
+	code_on_list *on_list;
+	const struct code_get_ops *get_ops;
 };
 TAILQ_HEAD(code_ops, code_op);
 
 struct code_backend_ops {
 	bool converts; /* reads documents, code_session_convert() */
 	bool opens_early;
+	bool has_files;                       /* list and get */
 	void (*free)(struct code_backend *b); /* and what b is the head of */
 	void (*attach)(struct code_backend *b, int fd);
 	bool (*ready)(const struct code_backend *b, struct str *ret_why_not);
@@ -114,9 +118,13 @@ void code_session_turn(struct code_session *s); /* lets the queue go on, from th
 /* Nothing more is heard of it but failures of what was asked. */
 void code_session_break(struct code_session *s, enum err_code code, const char *why);
 struct code_op *code_session_op(struct code_session *s); /* the one that runs, or NULL */
-void code_op_done(struct code_session *s);               /* takes the first op off and frees it */
-/* The same, then its callback. */
+/* One more at the end of the queue; nothing of it happens before the caller returns. */
+struct code_op *code_op_add(struct code_session *s, enum code_op_kind kind, void *arg);
+void code_op_done(struct code_session *s); /* takes the first op off and frees it */
+/* files.c. The same, then its callback. */
 void code_put_done(struct code_session *s, struct code_op *op, const struct err *e);
+/* The same for list and get, without a result. */
+void code_files_fail(struct code_session *s, struct code_op *op, const struct err *e);
 /* From the loop only: tells a pushing caller that there is room. */
 void code_put_ask(struct code_session *s, struct code_op *op);
 /* Next bytes of a put, at most room. 0: none now, or the end. */

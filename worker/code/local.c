@@ -211,6 +211,7 @@ local_ready(const struct code_backend *port, struct str *ret_why_not)
 
 static const struct code_backend_ops local_ops = {
     .converts = true,
+    .has_files = true,
     .free = local_free,
     .attach = local_attach,
     .ready = local_ready,

@@ -2,7 +2,8 @@
  *
  * Process: worker; only for the files of worker/code.
  * Files:   local.c (backend, leases), local_link.c (one spawner), local_session.c (life of a
- * session, its frames), local_exec.c (one exec: output, frames, result), local_put.c (files in).
+ * session, its frames), local_exec.c (one exec: output, frames, result), local_put.c (files in),
+ * local_files.c (files as they are).
  */
 #ifndef OTARI_WORKER_CODE_LOCAL_H
 #define OTARI_WORKER_CODE_LOCAL_H
@@ -72,6 +73,12 @@ struct local_session {
 	struct code_omitted omitted[COLLECT_LISTED_MAX];
 	size_t omitted_count;
 	struct buf omitted_names;
+	/* of the running list or get */
+	struct code_listed *listed; /* NULL: none; FRAME_ENTRIES_MAX */
+	size_t listed_count;
+	struct buf listed_names;
+	bool is_in_file;
+	uint64_t file_left;
 };
 
 static inline struct local_session *
@@ -113,6 +120,12 @@ void local_exec_start(struct local_session *s, struct code_op *op);
 void local_exec_frame(
     struct local_session *s, struct code_op *op, uint8_t type, struct str payload);
 void local_exec_fail(struct local_session *s, struct code_op *op, const struct err *e);
+
+/* local_files.c */
+void local_files_start(struct local_session *s, struct code_op *op);
+void local_files_frame(
+    struct local_session *s, struct code_op *op, uint8_t type, struct str payload);
+void local_files_done(struct local_session *s); /* frees */
 
 /* local_link.c */
 struct local_link *local_link_new(struct local_backend *b, int spawner_fd); /* takes it over */

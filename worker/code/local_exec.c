@@ -146,7 +146,6 @@ convert_source(const struct code_op *op, size_t *ret_len)
 static void
 send_run(struct local_session *s, const struct code_op *op)
 {
-	const struct code_config *cfg = &s->port.backend->cfg;
 	uint8_t p[FRAME_FIXED_MAX], *made = NULL;
 	struct str source = str_n(op->source, op->source_len);
 	if (op->edit != NULL)
@@ -155,8 +154,8 @@ send_run(struct local_session *s, const struct code_op *op)
 		made = convert_source(op, &source.len);
 	if (made != NULL)
 		source.ptr = (const char *)made;
-	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, cfg->max_files,
-	    (uint32_t)source.len, cfg->max_bytes};
+	struct frame_run r = {kind_of(op->code_kind), op->timeout_ms, s->check.budget.files_left,
+	    (uint32_t)source.len, s->check.budget.bytes_left};
 	local_send(s, FRAME_RUN, p, frame_run_put(p, &r));
 	for (size_t at = 0; at < source.len; at += FRAME_MAX) {
 		size_t n = source.len - at < FRAME_MAX ? source.len - at : FRAME_MAX;
@@ -179,7 +178,8 @@ local_exec_start(struct local_session *s, struct code_op *op)
 	s->has_result = s->is_flooded = s->is_skipping = s->has_edited = false;
 	s->omitted_count = 0;
 	buf_clear(&s->omitted_names);
-	collect_check_init(&s->check, cfg->max_files, cfg->max_bytes);
+	collect_check_init(
+	    &s->check, op->ops->file_begin != NULL ? cfg->max_files : 0, cfg->max_bytes);
 	send_run(s, op);
 	local_session_late_in(s, op->timeout_ms + ANSWER_SLACK_MS);
 	local_session_flush(s);

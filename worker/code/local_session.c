@@ -52,6 +52,8 @@ local_session_start(struct code_session *s, struct code_op *op)
 {
 	if (op->kind == CODE_OP_EXEC)
 		local_exec_start(local_of(s), op);
+	else if (op->kind == CODE_OP_LIST || op->kind == CODE_OP_GET)
+		local_files_start(local_of(s), op);
 	else
 		local_put_start(local_of(s), op);
 }
@@ -62,6 +64,8 @@ local_session_fail(struct code_session *s, struct code_op *op, const struct err 
 	local_session_late_in(local_of(s), 0);
 	if (op->kind == CODE_OP_EXEC)
 		local_exec_fail(local_of(s), op, e);
+	else if (op->kind == CODE_OP_LIST || op->kind == CODE_OP_GET)
+		code_files_fail(s, op, e);
 	else
 		code_put_done(s, op, e);
 }
@@ -90,6 +94,8 @@ process(struct local_session *s)
 			    &s->port, ERR_PROTO, "the sandbox session spoke unasked");
 		else if (op->kind == CODE_OP_EXEC)
 			local_exec_frame(s, op, h.type, payload);
+		else if (op->kind == CODE_OP_LIST || op->kind == CODE_OP_GET)
+			local_files_frame(s, op, h.type, payload);
 		else
 			local_put_frame(s, op, h.type, payload);
 	}
@@ -126,7 +132,7 @@ on_write(evutil_socket_t fd, short what, void *arg)
 	code_session_hold(&s->port);
 	local_session_flush(s);
 	struct code_op *op = s->port.is_broken ? NULL : code_session_op(&s->port);
-	if (op != NULL && op->kind != CODE_OP_EXEC) {
+	if (op != NULL && (op->kind == CODE_OP_PUT || op->kind == CODE_OP_PUSH)) {
 		local_put_more(&s->port, op);
 		code_put_ask(&s->port, op);
 	}
@@ -196,6 +202,7 @@ local_session_close(struct code_session *port)
 	event_free(s->ev_late);
 	local_captures_done(s);
 	evbuffer_free(s->to_init);
+	local_files_done(s);
 	buf_done(&s->omitted_names);
 	mem_free(s->in);
 	s->in = NULL;
@@ -207,7 +214,7 @@ local_session_paused(struct code_session *port)
 {
 	struct local_session *s = local_of(port);
 	(void)event_del(s->ev_read);
-	if (s->has_result)
+	if (s->has_result || s->is_in_file)
 		local_session_late_in(s, 0);
 }
 
@@ -216,6 +223,6 @@ local_session_resumed(struct code_session *port)
 {
 	struct local_session *s = local_of(port);
 	(void)event_add(s->ev_read, NULL);
-	if (s->has_result)
+	if (s->has_result || s->is_in_file)
 		local_session_late_in(s, CODE_STALL_MS);
 }

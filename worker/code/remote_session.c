@@ -36,6 +36,8 @@ remote_session_fail(struct code_session *s, struct code_op *op, const struct err
 		remote_call_cancel(&remote_of(s)->call);
 	if (op->kind == CODE_OP_EXEC)
 		remote_exec_end(remote_of(s), op, e);
+	else if (op->kind == CODE_OP_LIST || op->kind == CODE_OP_GET)
+		code_files_fail(s, op, e);
 	else
 		code_put_done(s, op, e);
 }

@@ -12,9 +12,6 @@
 
 #define BACKEND_MAGIC 0x434f4445u
 #define SESSION_MAGIC 0x53455353u
-/* Pushed bytes that wait in memory. */
-#define HIGH_WATER (256u << 10)
-#define LOW_WATER  (64u << 10)
 /* When a backend at capacity says nothing better. */
 #define RETRY_AFTER_S 5u
 
@@ -280,8 +277,8 @@ on_turn(evutil_socket_t fd, short what, void *arg)
 	code_session_let_go(s);
 }
 
-static struct code_op *
-add_op(struct code_session *s, enum code_op_kind kind, void *arg)
+struct code_op *
+code_op_add(struct code_session *s, enum code_op_kind kind, void *arg)
 {
 	CHECK_MAGIC(s, SESSION_MAGIC);
 	struct code_op *op = MEM_NEW(struct code_op);
@@ -321,7 +318,7 @@ static struct code_op *
 add_exec(struct code_session *s, enum code_kind kind, uint32_t timeout_ms,
     const struct code_run_ops *ops, void *arg)
 {
-	struct code_op *op = add_op(s, CODE_OP_EXEC, arg);
+	struct code_op *op = code_op_add(s, CODE_OP_EXEC, arg);
 	op->code_kind = kind;
 	op->timeout_ms = timeout_ms != 0 ? timeout_ms : s->backend->cfg.timeout_ms;
 	op->ops = ops;
@@ -369,120 +366,6 @@ code_session_convert(struct code_session *s, enum code_extractor extractor, stru
 		(void)err_set(&op->refused, ERR_UNSUPPORTED, "this sandbox reads no documents");
 	else if (!code_name_ok(name))
 		(void)err_set(&op->refused, ERR_INPUT, "a file name that is no plain path");
-}
-
-/* --- files in -------------------------------------------------------------------------------- */
-
-bool
-code_name_ok(struct str name)
-{
-	return frame_path_ok(name);
-}
-
-static struct code_op *
-add_put(struct code_session *s, enum code_op_kind kind, struct str name, uint64_t size,
-    code_on_put *on_done, void *arg)
-{
-	struct code_op *op = add_op(s, kind, arg);
-	op->name = mem_strndup(name.ptr, name.len);
-	op->name_len = name.len;
-	op->size = size;
-	op->on_done = on_done;
-	if (!code_name_ok(name))
-		(void)err_set(&op->refused, ERR_INPUT, "a file name that is no plain path");
-	return op;
-}
-
-void
-code_session_put(
-    struct code_session *s, struct str name, uint64_t size, int fd, code_on_put *on_done, void *arg)
-{
-	struct code_op *op = add_put(s, CODE_OP_PUT, name, size, on_done, arg);
-	op->fd = fd;
-	op->is_ended = true;
-}
-
-void
-code_session_put_begin(struct code_session *s, struct str name, uint64_t size,
-    void (*on_room)(void *arg), code_on_put *on_done, void *arg)
-{
-	struct code_op *op = add_put(s, CODE_OP_PUSH, name, size, on_done, arg);
-	op->on_room = on_room;
-	op->pending = evbuffer_new();
-	CHECK(op->pending != NULL);
-}
-
-static struct code_op *
-pushed_op(struct code_session *s)
-{
-	struct code_op *op = TAILQ_LAST(&s->ops, code_ops);
-	return op != NULL && op->kind == CODE_OP_PUSH && !op->is_ended ? op : NULL;
-}
-
-static size_t
-unsent(const struct code_session *s, const struct code_op *op)
-{
-	return evbuffer_get_length(op->pending) + s->backend->ops->in_flight(s);
-}
-
-bool
-code_session_put_data(struct code_session *s, struct str bytes)
-{
-	struct code_op *op = pushed_op(s);
-	if (op == NULL)
-		return true; /* it failed meanwhile; on_done says or said so */
-	CHECK(evbuffer_add(op->pending, bytes.ptr, bytes.len) == 0);
-	if (op == code_session_op(s))
-		s->backend->ops->more(s, op);
-	return unsent(s, op) < HIGH_WATER;
-}
-
-void
-code_session_put_end(struct code_session *s)
-{
-	struct code_op *op = pushed_op(s);
-	if (op == NULL)
-		return;
-	op->is_ended = true;
-	if (op == code_session_op(s))
-		s->backend->ops->more(s, op);
-}
-
-void
-code_put_ask(struct code_session *s, struct code_op *op)
-{
-	if (op->kind == CODE_OP_PUSH && !op->is_ended && op->on_room != NULL && !s->is_broken &&
-	    unsent(s, op) < LOW_WATER)
-		op->on_room(op->arg);
-}
-
-size_t
-code_put_chunk(struct code_op *op, char *dst, size_t room)
-{
-	uint64_t left = op->size - op->offset;
-	if (left < room)
-		room = (size_t)left;
-	if (room == 0)
-		return 0;
-	if (op->kind == CODE_OP_PUSH) {
-		int n = evbuffer_remove(op->pending, dst, room);
-		return n > 0 ? (size_t)n : 0;
-	}
-	ssize_t n;
-	do
-		n = pread(op->fd, dst, room, (off_t)op->offset);
-	while (n < 0 && errno == EINTR);
-	return n > 0 ? (size_t)n : 0;
-}
-
-/* Takes the op off first: the callback may close the session. */
-void
-code_put_done(struct code_session *s, struct code_op *op, const struct err *e)
-{
-	code_on_put *on_done = op->on_done;
-	void *arg = op->arg;
-	code_op_done(s);
-	on_done(e, arg);
 }
 
 /* --- outliving a request --------------------------------------------------------------------- */

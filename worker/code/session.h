@@ -125,6 +125,26 @@ bool code_session_put_data(struct code_session *s, struct str bytes);
 void code_session_put_end(struct code_session *s);
 bool code_name_ok(struct str name);
 
+/* --- files as they are ----------------------------------------------------------------------- */
+struct code_listed {
+	struct str path;           /* code_name_ok */
+	uint64_t size, changed_ns; /* changed_ns: UTC epoch, ns; the code cannot choose it */
+};
+/* Every file of the working directory and below, in no order; borrowed until return. is_all: false
+ * when there were too many. e: the session broke, or the backend cannot tell (ERR_UNSUPPORTED). */
+typedef void code_on_list(
+    const struct err *e, const struct code_listed *files, size_t count, bool is_all, void *arg);
+void code_session_list(struct code_session *s, code_on_list *on_list, void *arg);
+struct code_get_ops {
+	void (*begin)(void *arg, uint64_t size); /* before data and a good end */
+	void (*data)(void *arg, struct str bytes);
+	/* Exactly once, last. NULL: whole. ERR_NOTFOUND, ERR_INPUT (path), or what broke it. */
+	void (*done)(void *arg, const struct err *e);
+};
+/* One of them; pause and resume hold its bytes back. path is copied, ops borrowed. */
+void code_session_get(
+    struct code_session *s, struct str path, const struct code_get_ops *ops, void *arg);
+
 /* --- running --------------------------------------------------------------------------------- */
 enum code_omit { CODE_OMIT_COUNT, CODE_OMIT_BYTES, CODE_OMIT_UNREADABLE };
 
@@ -179,6 +199,7 @@ struct code_result {              /* borrowed until return */
  * relative to the working directory, bytes of the sandbox's choice (never NUL, "", ".", ".." as a
  * component); never use them as paths of this host. */
 struct code_run_ops {
+	/* NULL: no files are wanted; they are all in omitted. */
 	bool (*file_begin)(void *arg, struct str path, uint64_t size); /* false: skip its bytes */
 	void (*file_data)(void *arg, struct str bytes);                /* bytes borrowed */
 	void (*file_end)(void *arg, bool whole);              /* false: cut short, forget it */
