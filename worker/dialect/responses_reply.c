@@ -23,7 +23,7 @@ responses_reply_new(struct arena *a, const struct reply_options *opt, struct buf
 	m->usage = TOKEN_USAGE_NONE;
 	m->finish = (struct turn_event){.type = TURN_FINISH, .reason = FINISH_STOP};
 	struct buf **const bufs[] = {&m->output, &m->content, &m->summary, &m->reasoning, &m->text,
-	    &m->notes, &m->arguments, &m->wrapped, &m->input};
+	    &m->notes, &m->arguments, &m->wrapped, &m->object, &m->input};
 	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
 		if ((*bufs[i] = reply_buf(a)) == NULL)
 			return NULL;
@@ -178,7 +178,7 @@ static bool
 is_too_large(const struct responses_reply *m)
 {
 	const struct buf *const bufs[] = {m->output, m->content, m->summary, m->reasoning, m->text,
-	    m->notes, m->arguments, m->wrapped, m->input};
+	    m->notes, m->arguments, m->wrapped, m->object, m->input};
 	bool over = arena_overflowed(m->base.arena);
 	for (size_t i = 0; i < ARRAY_LEN(bufs); i++)
 		over = over || bufs[i]->overflowed;

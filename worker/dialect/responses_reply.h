@@ -9,7 +9,7 @@
 #define OTARI_WORKER_DIALECT_RESPONSES_REPLY_H
 
 #include "worker/dialect/citation.h"
-#include "worker/dialect/input_text.h"
+#include "worker/dialect/live_input.h"
 #include "worker/dialect/reply.h"
 
 enum responses_open { OPEN_NONE, OPEN_MESSAGE, OPEN_CALL };
@@ -37,8 +37,9 @@ struct responses_reply {
 	/* of the open call, which stays open behind its block */
 	struct str call_id, call_name;
 	struct buf *arguments;
-	struct buf *wrapped, *input; /* of a custom tool: as it came; the text as far as known */
-	struct input_text unwrap;
+	/* of a custom tool: as it came; as far as it is an object; its text as far as known */
+	struct buf *wrapped, *object, *input;
+	struct live_input unwrap;
 	bool custom; /* the call is of a custom tool: its argument is free text */
 	bool args_begun;
 	bool has_refusal; /* of the whole answer */

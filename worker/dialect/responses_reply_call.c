@@ -56,7 +56,8 @@ responses_call_start(struct responses_reply *m, const struct turn_event *ev)
 	buf_clear(m->arguments);
 	buf_clear(m->wrapped);
 	buf_clear(m->input);
-	m->unwrap = (struct input_text){.state = INPUT_START};
+	buf_clear(m->object);
+	live_input_init(&m->unwrap, STR("input"), m->wrapped->max);
 	m->args_begun = false;
 	m->extra_raw = m->block_extra;
 	m->item_id = call_item_id(m);
@@ -84,7 +85,7 @@ custom_delta(struct responses_reply *m, struct str text)
 {
 	size_t from = m->input->len;
 	buf_add(m->wrapped, text);
-	input_text_feed(&m->unwrap, text, m->input);
+	live_input_feed(&m->unwrap, text, m->object, m->input);
 	delta_event(m, str_from(buf_str(m->input), from));
 }
 

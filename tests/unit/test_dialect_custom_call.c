@@ -1,54 +1,10 @@
-/* A custom tool's free text while it comes. */
+/* A custom tool's call on Responses: the free text out of {"input": …}, while it comes. */
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include "base/arena.h"
 #include "tests/unit/dialectfix.h"
-#include "worker/dialect/input_text.h"
-
-static const struct {
-	const char *json, *text;
-} rows[] = {
-    {"{\"input\":\"SELECT 1\"}", "SELECT 1"},
-    {" { \"input\" : \"a\\n\\t\\\"\\\\\\/\\b\\f\\r\" } ", "a\n\t\"\\/\b\f\r"},
-    {"{\"input\":\"\\u00e9\\u5317\\uD83D\\uDE00\\u0041\"}", "\xc3\xa9\xe5\x8c\x97\xf0\x9f\x98\x80"
-							    "A"},
-    {"{\"input\":\"\\ud83d\"}", "\xef\xbf\xbd"},
-    {"{\"input\":\"\\ud83dx\\ude00\\ud83d\\n\\ud83d\\ud83d\\ude00\"}",
-	"\xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd\n\xef\xbf\xbd\xf0\x9f\x98\x80"},
-    {"{\"input\":\"\xe5\x8c\x97\"}", "\xe5\x8c\x97"},
-    {"{\"input\":\"\"}", ""},
-    {"{\"input\":\"a\",\"more\":1}", "a"},
-    {"{\"input\":\"cut \\u00", "cut "},
-    {"{\"input\":\"cut \\ud83d", "cut "},
-    {"{\"inputs\":\"a\"}", ""},
-    {"{\"in\":\"a\"}", ""},
-    {"{\"input\":7}", ""},
-    {"[\"input\"]", ""},
-    {"free text", ""},
-    {"{\"input\":\"a\\x\"}", "a"},
-    {"{\"input\":\"a\\u12G4\"}", "a"},
-    {"", ""},
-};
-
-Test(dialect_input_text, every_piece_gives_what_is_certain, .timeout = 10)
-{
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		for (size_t step = 1; step <= strlen(rows[i].json) + 1; step++) {
-			struct input_text t = {.state = INPUT_START};
-			struct buf out = BUF_INIT(1024);
-			struct str json = str_c(rows[i].json);
-			for (size_t at = 0; at < json.len; at += step) {
-				size_t had = out.len;
-				input_text_feed(&t, str_sub(json, at, step), &out);
-				cr_assert(out.len >= had);
-			}
-			cr_expect(str_eq(buf_str(&out), str_c(rows[i].text)), "%s by %zu: %.*s",
-			    rows[i].json, step, STR_FMT(buf_str(&out)));
-			buf_done(&out);
-		}
-}
 
 /* {arguments, the whole input} */
 static const struct {
@@ -61,9 +17,11 @@ static const struct {
     {"{\"input\":\"cut in ha", "cut in ha"},
     {"{\"input\":7}", "{\"input\":7}"},
     {"{\"input\":\"a\",\"input\":\"b\"}", "a"},
+    {"{\"note\":{\"input\":1},\"input\":\"behind\"}", "behind"},
+    {"{\"input\":\"\\ud83d\\ude00\\ud83d\"}", "\xf0\x9f\x98\x80\xef\xbf\xbd"},
 };
 
-Test(dialect_input_text, a_custom_call_streams, .timeout = 20)
+Test(dialect_custom_call, its_text_streams, .timeout = 20)
 {
 	static const char request[] =
 	    "{\"model\":\"m\",\"input\":\"q\",\"tools\":[{\"type\":\"custom\","
