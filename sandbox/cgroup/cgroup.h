@@ -98,6 +98,8 @@ size_t cgroup_join_fds(const struct cgroup *c, uint32_t slot, int ret[CGROUP_TRE
 int cgroup_events_fd(const struct cgroup *c, uint32_t slot); /* borrowed; -1: none */
 /* Nothing of its last session is in it any more. */
 bool cgroup_slot_is_clean(const struct cgroup *c, uint32_t slot);
+/* Somebody removed it. */
+bool cgroup_slot_is_lost(const struct cgroup *c, uint32_t slot);
 uint64_t cgroup_slot_usage(const struct cgroup *c, uint32_t slot); /* bytes, page cache too */
 /* Processes that were killed for its memory since this was asked last. */
 uint64_t cgroup_slot_kills(struct cgroup *c, uint32_t slot);

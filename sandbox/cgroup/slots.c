@@ -48,6 +48,14 @@ cgroup_slot_usage(const struct cgroup *c, uint32_t slot)
 }
 
 bool
+cgroup_slot_is_lost(const struct cgroup *c, uint32_t slot)
+{
+	char c1;
+	return slot < c->slot_count && c->slots[slot].usage >= 0 &&
+	       pread(c->slots[slot].usage, &c1, 1, 0) < 0 && errno == ENODEV;
+}
+
+bool
 cgroup_slot_is_clean(const struct cgroup *c, uint32_t slot)
 {
 	char text[TEXT_BYTES];

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include <event2/event.h>
+
 #include "base/log.h"
 #include "sandbox/spawner/broker.h"
 
@@ -67,6 +69,19 @@ bounds_report(struct broker *b)
 		report_set(b, SB_CPU_CGROUP, SB_ACTIVE, 0, "no bound was asked for");
 }
 
+/* No session can be made any more; another spawner can. */
+static void
+start_again(struct broker *b)
+{
+	const struct session *s;
+	TAILQ_FOREACH(s, &b->sessions, link)
+		if (s->state == SESSION_LEASED)
+			return; /* it is still in its own: when it has ended */
+	log_error("somebody removed the cgroups of the sandboxes, the spawner starts again");
+	b->exit_code = 1;
+	(void)event_base_loopbreak(b->base);
+}
+
 bool
 bounds_take_slot(struct broker *b, uint32_t *ret)
 {
@@ -76,6 +91,11 @@ bounds_take_slot(struct broker *b, uint32_t *ret)
 			return false;
 		if (cgroup_slot_is_clean(&b->cgroup, *ret))
 			return true;
+		if (cgroup_slot_is_lost(&b->cgroup, *ret)) {
+			slots_give(&b->slots, *ret);
+			start_again(b);
+			return false;
+		}
 		slots_give(&b->slots, *ret);
 	}
 	return false;
@@ -92,7 +112,10 @@ void
 bounds_session_gone(struct broker *b, const struct session *s)
 {
 	uint64_t kills = cgroup_slot_kills(&b->cgroup, s->slot);
-	if (kills > 0)
+	if (kills > 0) {
+		b->stats.memory_kills++;
+		stats_changed(b);
 		log_notice("a sandbox session met its memory limit", LOG_INT("slot", s->slot),
 		    LOG_INT("killed", kills), LOG_INT("limit_bytes", b->settings.memory_bytes));
+	}
 }

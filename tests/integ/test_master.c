@@ -351,6 +351,42 @@ Test(master, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_
 	cr_expect(cgroups_go(pids[0]), "of the last one");
 }
 
+static bool
+remove_tree(void *arg, const char *path)
+{
+	if (!is_not_of(arg, path))
+		(void)cgroup_remove(path);
+	return true;
+}
+
+Test(master, sandboxes_whose_cgroups_somebody_removed_get_others)
+{
+	struct server *s = start_with_sandbox();
+	struct cgroup_places p;
+	pid_t pids[16];
+
+	cgroup_read_places(&p);
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	if (cgroup_each_tree(&p, is_not_of, &pids[0])) {
+		printf("SKIPPED cgroups (none can be made here)\n");
+		server_stop(&s);
+		return;
+	}
+	long log_at = server_log_end(s);
+	server_expect(s, "somebody removed the cgroups");
+	server_expect(s, "the zygote failed");
+	server_expect(s, "child ended");
+	server_expect(s, "the sandbox spawner is gone");
+	(void)cgroup_each_tree(&p, remove_tree, &pids[0]);
+	/* Those that are ready are still in theirs. */
+	for (int i = 0; i < 12; i++)
+		must_run_code(s, "while another spawner takes over");
+	cr_expect(server_wait_log(s, "child ended", &log_at));
+	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	must_run_code(s, "in cgroups of another spawner");
+	server_stop(&s);
+}
+
 /* The one process of that title; the code waits in it. */
 static pid_t
 wait_process(struct server *s, const char *title)
