@@ -5,3 +5,9 @@ $(OUT)/probes: $(PROBES_SRC:%.c=$(OUT)/%.o) $(LIB) | $(OUT)/otari-init
 $(OUT)/plain/sandbox/init/python.o: sandbox/init/driver.py
 $(OUT)/plain/sandbox/init/convert.o: sandbox/init/extract.py
 $(OUT)/tests/probes/escape.o: tests/probes/escape.py tests/probes/tricks.py
+
+# The sandbox's figures: the probes' way to a spawner, and times.
+BENCH_SANDBOX_OBJ := $(OUT)/tools/bench/sandbox.o \
+	$(patsubst %.c,$(OUT)/%.o,$(filter-out tests/probes/main.c,$(PROBES_SRC)))
+$(OUT)/bench-sandbox: $(BENCH_SANDBOX_OBJ) $(LIB) | $(OUT)/otari-init
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(BENCH_SANDBOX_OBJ) $(LIB) $(LIBS)
