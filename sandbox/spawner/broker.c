@@ -118,6 +118,9 @@ on_master(evutil_socket_t fd, short what, void *arg)
 	enum err_code rc = lease_recv(fd, &m, fds, &nfds, &e);
 	if (rc == ERR_BUSY)
 		return;
+	/* A master that ends without having read all that it was told. */
+	if (rc == ERR_IO && e.sys_errno == ECONNRESET)
+		rc = ERR_NOTFOUND;
 	if (rc != ERR_OK) {
 		if (rc != ERR_NOTFOUND)
 			log_error("channel to the master broke", LOG_ERR(&e));

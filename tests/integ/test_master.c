@@ -444,7 +444,7 @@ Test(master, a_replaced_spawner_does_not_wait_for_ever)
 	long log_at = server_log_end(s);
 	server_expect(s, "child ended");
 	server_expect(s, "killing a child");
-	server_expect(s, "code session broke");
+	server_expect(s, "code execution failed");
 	server_expect(s, "a replaced sandbox spawner is gone");
 	server_write_conf(s, "drain_timeout_ms: 200\nsandbox_pids: 40\n");
 	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);

@@ -23,20 +23,8 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-until_text() { # FILE PATTERN: the first group, once it is there
-	local hit i
-	for i in $(seq 300); do
-		hit=$(sed -n -E "s/.*$2.*/\1/p" "$1" 2>/dev/null | head -n 1)
-		[ -z "$hit" ] || { echo "$hit"; return 0; }
-		sleep 0.1
-	done
-	cat "$1" >&2
-	return 1
-}
-
-"$out/fake-provider" >"$dir/fake.log" 2>&1 &
-pids+=($!)
-fake_port=$(until_text "$dir/fake.log" 'listening on http:\/\/127\.0\.0\.1:([0-9]+)') || exit 1
+. tools/bench/daemon.sh
+start_fake || exit 1
 
 # --- nginx ---------------------------------------------------------------------------------------------
 nginx_port=$((20000 + RANDOM % 20000))
@@ -76,39 +64,8 @@ for i in $(seq 100); do
 	sleep 0.1
 done
 
-# --- otari ---------------------------------------------------------------------------------------------
-chmod 755 "$dir"
-user=
-if [ "$(id -u)" = 0 ]; then
-	user=$(getent passwd otari >/dev/null && echo otari || echo nobody)
-	install -d -o "$user" "$dir/state"
-else
-	mkdir "$dir/state"
-fi
-cat >"$dir/otari.conf" <<CONF
-host: 127.0.0.1
-port: 0
-admin_listen: none
-workers: $workers
-state_dir: $dir/state
-master_key: master-key-of-a-bench
-sandbox_url: "local:"
-log_level: notice
-${user:+user: $user}
-providers:
-  fake: {provider_type: openai, wire: chat, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
-  claude: {provider_type: anthropic, wire: messages, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
-  answers: {provider_type: openai, wire: responses, api_base: "http://127.0.0.1:$fake_port/v1", api_key: none}
-CONF
-"$out/otari" -f -c "$dir/otari.conf" >"$dir/otari.log" 2>&1 &
-otari_pid=$!
-pids+=($otari_pid)
-otari_port=$(until_text "$dir/otari.log" '"listening".*"port":([0-9]+)') || exit 1
-otari=http://127.0.0.1:$otari_port
-key=$(curl -s -H 'Otari-Key: master-key-of-a-bench' -H 'Content-Type: application/json' -d '{}' "$otari/api/v1/keys" |
-	sed -n 's/.*"key":"\([^"]*\)".*/\1/p')
-[ -n "$key" ] || die "no API key"
-export BENCH_KEY=$key
+# --- otari ------------------------------------------------------------------------------------------
+start_otari || exit 1
 
 # --- measuring -----------------------------------------------------------------------------------------
 : >"$dir/figures"
@@ -175,12 +132,7 @@ streams() { # how much a thousand open streams hold
 
 direct=http://127.0.0.1:$fake_port nginx=http://127.0.0.1:$nginx_port c=/v1/chat/completions
 tool='"tools":[{"type":"code_execution_20250825","name":"code_execution"}],'
-sandbox=$(curl -s "$otari/health" | sed -n 's/.*"sandbox":"\([a-z]*\)".*/\1/p')
-for i in $(seq 100); do
-	[ "$sandbox" = testing ] || break
-	sleep 0.1
-	sandbox=$(curl -s "$otari/health" | sed -n 's/.*"sandbox":"\([a-z]*\)".*/\1/p')
-done
+sandbox=$(wait_sandbox)
 for round in $(seq "$rounds"); do
 	echo "round $round of $rounds" >&2
 	for form in false true; do
