@@ -2,6 +2,7 @@
  * numbers of the acceptance list (tests/BEHAVIOUR.md); what is common to all dialects is in
  * test_loop.c. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,6 +87,43 @@ Test(native, n53_61_nothing_is_shown_to_who_did_not_opt_in)
 		    types_of(at_json(root, rows[i].list)).s, rows[i].types, "row %zu", i);
 		json_decref(root);
 	}
+	server_stop(&s);
+}
+
+/* Chat has no blocks for it: a member of its own says what ran, and a client that sends it back
+ * does no harm. */
+Test(native, e1_a_chat_client_sees_what_the_code_printed)
+{
+	struct server *s = start_with_sandbox();
+	struct reply r;
+
+	json_t *root = talk_json(s, CHAT, "fake:tool", DATED,
+	    SAYS("run: import sys\\nn = open('made.csv', 'w').write('a')\\nprint(6 * "
+		 "7)\\nsys.exit(3)"),
+	    "");
+	json_t *said = json_incref((json_t *)(uintptr_t)at_json(root, "choices.0.message"));
+	const json_t *ran = at_json(said, "otari_code_executions");
+	cr_assert_eq(json_array_size(ran), 1);
+	cr_expect_str_eq(at(ran, "0.tool"), "code_execution");
+	cr_expect(strstr(at(ran, "0.input.code"), "print(6 * 7)") != NULL);
+	cr_expect_str_eq(at(ran, "0.stdout"), "42\n");
+	cr_expect_eq(at_int(ran, "0.return_code"), 3);
+	cr_expect_str_eq(at(ran, "0.files.0.filename"), "made.csv");
+	char *echo = json_dumps(said, JSON_COMPACT);
+	struct buf talk = BUF_INIT(65536);
+	buf_printf(&talk, SAYS("go") ",%s," SAYS("thanks"), echo);
+	for (int with_tool = 0; with_tool < 2; with_tool++) { /* translated, and as it came */
+		talk_ask(s, CHAT, "fake:text", with_tool ? OURS : "", false, talk.ptr, "", &r);
+		cr_expect_eq(r.status, 200, "%s", r.body.ptr);
+		reply_done(&r);
+		char *saw = provider_saw(s, 0);
+		cr_expect(strstr(saw, "otari_") == NULL, "%s", saw);
+		mem_free(saw);
+	}
+	buf_done(&talk);
+	free(echo);
+	json_decref(said);
+	json_decref(root);
 	server_stop(&s);
 }
 
