@@ -239,3 +239,27 @@ fix_json_eq(struct str a, struct str b)
 	json_decref(y);
 	return eq;
 }
+
+struct conversation *
+fix_must_decode(struct arena *a, enum wire w, const char *body)
+{
+	struct err e = {0};
+	struct conversation *c = fix_decode(a, w, str_c(body), &e);
+	cr_assert(c != NULL, "%s: %s", body, e.msg);
+	return c;
+}
+
+struct str
+fix_encode(struct arena *a, enum wire to, struct conversation *c, bool is_openai)
+{
+	struct encode_options opt = {.model = STR("m"), .native_openai = is_openai};
+	struct buf out = BUF_INIT(1u << 20);
+	struct err e = {0};
+	struct str ret;
+	if (dialect_of(to)->encode(c, &opt, &out, &e) == ERR_OK)
+		ret = arena_str(a, buf_str(&out));
+	else
+		ret = arena_printf(a, "error: %s", e.msg);
+	buf_done(&out);
+	return ret;
+}

@@ -46,4 +46,9 @@ struct str fix_frames(struct arena *a, enum wire w, struct str lines);
 /* Value equality: numbers by their text, objects without order. */
 bool fix_json_eq(struct str a, struct str b);
 
+/* The request, or the test fails. */
+struct conversation *fix_must_decode(struct arena *a, enum wire w, const char *body);
+/* A provider's body, or "error: …"; is_openai: of OpenAI's own service. */
+struct str fix_encode(struct arena *a, enum wire to, struct conversation *c, bool is_openai);
+
 #endif

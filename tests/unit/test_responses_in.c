@@ -6,7 +6,6 @@
 
 #include "tests/unit/dialectfix.h"
 #include "worker/dialect/origin.h"
-#include "worker/turn/gateway_tool.h"
 
 #define R(s)  "{\"model\":\"m\"," s "}"
 #define RU(s) R("\"input\":\"q\"," s)
@@ -106,34 +105,10 @@ Test(responses_in, b10_an_output_without_a_call_id_is_refused_at_the_door, .time
 	arena_free(&a);
 }
 
-static struct conversation *
-decode(struct arena *a, enum wire w, const char *body)
-{
-	struct err e = {0};
-	struct conversation *c = fix_decode(a, w, str_c(body), &e);
-	cr_assert(c != NULL, "%s: %s", body, e.msg);
-	return c;
-}
-
-static struct str
-encode(struct arena *a, enum wire to, struct conversation *c, bool native)
-{
-	struct encode_options opt = {.model = STR("m"), .native_openai = native};
-	struct buf out = BUF_INIT(1u << 20);
-	struct err e = {0};
-	struct str ret;
-	if (dialect_of(to)->encode(c, &opt, &out, &e) == ERR_OK)
-		ret = arena_str(a, buf_str(&out));
-	else
-		ret = arena_printf(a, "error: %s", e.msg);
-	buf_done(&out);
-	return ret;
-}
-
 Test(responses_in, settings, .timeout = 10)
 {
 	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES,
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES,
 	    RU("\"store\":false,\"previous_response_id\":\"resp_1\",\"include\":[\"a\",\"b\"],"
 	       "\"instructions\":\"i\",\"safety_identifier\":\"u\",\"reasoning\":{\"effort\":"
 	       "\"low\",\"summary\":\"auto\"},\"text\":{\"verbosity\":\"high\",\"format\":{"
@@ -153,7 +128,7 @@ Test(responses_in, settings, .timeout = 10)
 	cr_expect(c->choice.kind == CHOICE_OPAQUE && c->choice.parallel == 0);
 	cr_expect(c->tools->kind == TOOL_CODE && c->tools->container_file_count == 2);
 	cr_expect(c->temperature_raw.ptr == NULL && str_eq(c->max_tokens_raw, STR("9")));
-	c = decode(a, WIRE_RESPONSES, R("\"previous_response_id\":\"resp_1\""));
+	c = fix_must_decode(a, WIRE_RESPONSES, R("\"previous_response_id\":\"resp_1\""));
 	cr_expect(c->store == -1 && c->messages == NULL);
 	arena_free(&a);
 }
@@ -161,7 +136,7 @@ Test(responses_in, settings, .timeout = 10)
 Test(responses_in, b9_every_item_joins_by_call_id_in_order, .timeout = 10)
 {
 	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES,
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES,
 	    RI("{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"f\","
 	       "\"arguments\":\"\"},{\"type\":\"function_call\",\"id\":\"fc_2\",\"call_id\":"
 	       "\"call_2\",\"name\":\"f\"},{\"type\":\"function_call_output\",\"id\":\"fc_2\","
@@ -185,16 +160,16 @@ Test(responses_in, b11_a_response_that_nobody_put_in_front_is_not_found, .timeou
 		struct str s = fix_translate(a, WIRE_RESPONSES, others[i], str_c(body));
 		cr_expect(str_eq(s, STR("error: Previous response with id 'resp_1' not found.")),
 		    "%s", s.ptr);
-		struct conversation *c = decode(a, WIRE_RESPONSES, body);
+		struct conversation *c = fix_must_decode(a, WIRE_RESPONSES, body);
 		c->previous_response_id = STR_NULL; /* as the store does */
-		cr_expect(!str_starts(encode(a, others[i], c, false), STR("error")));
+		cr_expect(!str_starts(fix_encode(a, others[i], c, false), STR("error")));
 		s = fix_translate(
 		    a, WIRE_RESPONSES, others[i], STR(RU("\"conversation\":\"conv_1\"")));
 		cr_expect(str_starts(s, STR("error: conversation: ")), "%s", s.ptr);
 	}
-	struct conversation *c = decode(a, WIRE_RESPONSES, body);
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES, body);
 	c->previous_response_id = STR_NULL;
-	cr_expect(str_find(encode(a, WIRE_RESPONSES, c, true), STR("resp_1")) == SIZE_MAX);
+	cr_expect(str_find(fix_encode(a, WIRE_RESPONSES, c, true), STR("resp_1")) == SIZE_MAX);
 	arena_free(&a);
 }
 
@@ -249,8 +224,8 @@ Test(responses_in, what_other_wires_cannot_say_is_named, .timeout = 20)
 	};
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct arena *a = arena_new(16u << 20);
-		struct conversation *c = decode(a, rows[i].from, rows[i].body);
-		struct str out = encode(a, rows[i].to, c, false);
+		struct conversation *c = fix_must_decode(a, rows[i].from, rows[i].body);
+		struct str out = fix_encode(a, rows[i].to, c, false);
 		cr_expect(!str_starts(out, STR("error")), "%s", out.ptr);
 		struct str dropped = fix_dropped(a, c);
 		cr_expect(str_eq(dropped, str_c(rows[i].want)), "%zu: %s", i, dropped.ptr);
@@ -314,127 +289,10 @@ Test(responses_in, marks_lead_reasoning_back_to_its_own_wire, .timeout = 10)
 	arena_free(&a);
 }
 
-/* What the gateway itself changes in a conversation before it goes to a Responses provider. */
-Test(responses_in, hints_join_the_instructions, .timeout = 10)
-{
-	static const struct {
-		const char *body, *want;
-	} rows[] = {
-	    {RU("\"instructions\":\"Be brief.\""), "\"instructions\":\"Be brief.\\n\\nH\\n- "},
-	    {RU("\"store\":true"), "\"instructions\":\"H\\n- "},
-	    {RI("{\"role\":\"developer\",\"content\":\"d\"},{\"role\":\"user\",\"content\":\"q\"}"),
-		"\"instructions\":\"d\\n\\nH\\n- "},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct arena *a = arena_new(16u << 20);
-		struct conversation *c = decode(a, WIRE_RESPONSES, rows[i].body);
-		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
-		struct gateway_tools g;
-		gateway_tool_install(c, NULL, 1, &hints, &g);
-		struct str s = encode(a, WIRE_RESPONSES, c, true);
-		cr_expect(str_find(s, str_c(rows[i].want)) != SIZE_MAX, "%s", s.ptr);
-		cr_expect(str_find(s, STR("\"type\":\"function\",\"name\":\"code_execution\"")) !=
-			      SIZE_MAX,
-		    "%s", s.ptr);
-		arena_free(&a);
-	}
-}
-
-Test(responses_in, each_kind_of_tool_reaches_each_wire_with_its_hint, .timeout = 10)
-{
-	static const struct {
-		enum wire to;
-		const char *system,
-		    *tool; /* what is around the system text; in front of a tool's name */
-	} rows[] = {
-	    {WIRE_CHAT, "{\"role\":\"system\",\"content\":\"S\\n\\nH\\n- code_execution: p\\n- ",
-		"\"function\":{"},
-	    {WIRE_MESSAGES, "\"text\":\"\\n\\nH\\n- code_execution: p\\n- ", "{"},
-	    {WIRE_RESPONSES, "\"instructions\":\"S\\n\\nH\\n- code_execution: p\\n- ",
-		"\"type\":\"function\","},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct arena *a = arena_new(16u << 20);
-		struct conversation *c = decode(a, WIRE_MESSAGES,
-		    R("\"max_tokens\":9,\"system\":\"S\",\"messages\":[{\"role\":\"user\","
-		      "\"content\":\"q\"}]"));
-		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
-		struct gateway_tools g;
-		gateway_tool_install(c, NULL, 7, &hints, &g);
-		struct str s = encode(a, rows[i].to, c, false);
-		cr_expect(str_find(s, str_c(rows[i].system)) != SIZE_MAX, "%s", s.ptr);
-		for (int k = 0; k < CODE_TOOL_COUNT; k++) {
-			struct str tool = arena_printf(
-			    a, "%s\"name\":\"%.*s\"", rows[i].tool, STR_FMT(g.names[k]));
-			struct str hint = arena_printf(a, "\\n- %.*s: ", STR_FMT(g.names[k]));
-			cr_expect(str_find(s, tool) != SIZE_MAX, "%s: %s", tool.ptr, s.ptr);
-			cr_expect(str_find(s, hint) != SIZE_MAX, "%s: %s", hint.ptr, s.ptr);
-		}
-		arena_free(&a);
-	}
-}
-
-Test(responses_in, a_choice_of_allowed_tools_names_the_tool_in_the_place_of_code, .timeout = 10)
-{
-	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES,
-	    RU("\"tools\":[{\"type\":\"function\",\"name\":\"f\"},{\"type\":\"function\",\"name\":"
-	       "\"g\"},{\"type\":\"code_interpreter\",\"container\":{\"type\":\"auto\"}}],"
-	       "\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\",\"tools\":[{"
-	       "\"type\":\"function\",\"name\":\"g\"},{\"type\":\"code_interpreter\"}]}"));
-	struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
-	struct tool *claimed = c->tools->next->next;
-	c->tools->next->next = NULL; /* as executor_apply does */
-	struct gateway_tools g;
-	gateway_tool_install(c, claimed, 1, &hints, &g);
-	struct str s = encode(a, WIRE_RESPONSES, c, true);
-	cr_expect(
-	    str_find(s, STR("\"tool_choice\":{\"type\":\"allowed_tools\",\"mode\":\"required\","
-			    "\"tools\":[{\"type\":\"function\",\"name\":\"g\"},{\"type\":"
-			    "\"function\",\"name\":\"code_execution\"}]}")) != SIZE_MAX,
-	    "%s", s.ptr);
-	arena_free(&a);
-}
-
-Test(responses_in, tools_that_a_choice_leaves_out_are_not_shown, .timeout = 10)
-{
-	static const struct {
-		enum wire from;
-		const char *body;
-	} rows[] = {
-	    {WIRE_RESPONSES,
-		RU("\"tools\":[{\"type\":\"function\",\"name\":\"a\"},{\"type\":\"function\","
-		   "\"name\":\"b\"},{\"type\":\"code_interpreter\"}],\"tool_choice\":{\"type\":"
-		   "\"allowed_tools\",\"mode\":\"auto\",\"tools\":[{\"type\":\"function\","
-		   "\"name\":\"b\"}]}")},
-	    {WIRE_CHAT,
-		R("\"messages\":[{\"role\":\"user\",\"content\":\"q\"}],\"tools\":[{\"type\":"
-		  "\"function\",\"function\":{\"name\":\"a\"}},{\"type\":\"function\","
-		  "\"function\":{\"name\":\"b\"}},{\"type\":\"code_interpreter\"}],\"tool_"
-		  "choice\":{\"type\":\"allowed_tools\",\"allowed_tools\":{\"mode\":\"auto\","
-		  "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"b\"}}]}}")},
-	};
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct arena *a = arena_new(16u << 20);
-		struct conversation *c = decode(a, rows[i].from, rows[i].body);
-		struct gateway_hints hints = {.header = STR("H"), .purpose = STR("p")};
-		struct tool *claimed = c->tools->next->next;
-		c->tools->next->next = NULL; /* as executor_apply does */
-		struct gateway_tools g;
-		gateway_tool_install(c, claimed, 1, &hints, &g);
-		struct str s = encode(a, WIRE_MESSAGES, c, false);
-		cr_expect(str_find(s, STR("\"tools\":[{\"name\":\"b\",\"input_schema\":{\"type\":"
-					  "\"object\",\"properties\":{}}}]")) != SIZE_MAX,
-		    "%s", s.ptr);
-		cr_expect_eq(fix_dropped(a, c).len, 0);
-		arena_free(&a);
-	}
-}
-
 Test(responses_in, a_response_that_ended_with_our_execution_is_continued, .timeout = 10)
 {
 	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES,
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES,
 	    RI("{\"role\":\"user\",\"content\":\"q\"},{\"type\":\"code_interpreter_call\",\"id\":"
 	       "\"otari_ci_1\",\"code\":\"1\",\"outputs\":null}"));
 	cr_expect(c->last->role == MESSAGE_USER);
@@ -452,7 +310,7 @@ Test(responses_in, a_file_takes_the_place_of_its_id, .timeout = 10)
 	       "\"type\":\"custom_tool_call_output\",\"call_id\":\"c1\",\"output\":[{\"type\":"
 	       "\"input_image\",\"file_id\":\"file-2\",\"detail\":\"low\"}]}");
 	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES, body);
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES, body);
 	struct tool custom = {.kind = TOOL_FUNCTION,
 	    .type = STR("custom"),
 	    .name = STR("c"),
@@ -467,7 +325,7 @@ Test(responses_in, a_file_takes_the_place_of_its_id, .timeout = 10)
 	cr_assert(file->media.source == MEDIA_FILE_ID && result->kind == PART_RESULT);
 	c->messages->raw = file->raw = result->raw = result->content->raw = STR_NULL;
 	file->media = result->content->media = bytes;
-	struct str s = encode(a, WIRE_RESPONSES, c, true);
+	struct str s = fix_encode(a, WIRE_RESPONSES, c, true);
 	cr_expect(
 	    str_find(s, STR("\"content\":[{\"type\":\"input_text\",\"text\":\"see\",\"new\":1},{"
 			    "\"type\":\"input_file\",\"filename\":\"a.png\",\"file_data\":"
@@ -487,7 +345,7 @@ Test(responses_in, a_collected_round_goes_back_as_items, .timeout = 10)
 	static const char body[] =
 	    RU("\"store\":false,\"tools\":[{\"type\":\"custom\",\"name\":\"c\"}]");
 	struct arena *a = arena_new(16u << 20);
-	struct conversation *c = decode(a, WIRE_RESPONSES, body);
+	struct conversation *c = fix_must_decode(a, WIRE_RESPONSES, body);
 	struct message *m = conversation_add(c, MESSAGE_ASSISTANT);
 	struct part *p = message_add(c, m, PART_REASONING);
 	p->id = STR("rs_1");
@@ -505,7 +363,7 @@ Test(responses_in, a_collected_round_goes_back_as_items, .timeout = 10)
 	p = message_add(c, m, PART_RESULT);
 	p->id = STR("call_1");
 	p->is_error = true;
-	struct str s = encode(a, WIRE_RESPONSES, c, true);
+	struct str s = fix_encode(a, WIRE_RESPONSES, c, true);
 	cr_expect(
 	    str_find(
 		s, STR("\"input\":[{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":"

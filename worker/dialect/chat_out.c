@@ -75,6 +75,44 @@ write_tool(struct chat_writer *cw, const struct tool *t)
 	}
 }
 
+static bool
+has_tool_of_ours(const struct conversation *c)
+{
+	for (const struct tool *t = c->tools; t != NULL; t = t->next)
+		if (t->raw.ptr == NULL)
+			return true;
+	return false;
+}
+
+/* The list of allowed tools as it is now: the gateway may have put its own in the place of one. */
+static void
+write_allowed(struct chat_writer *cw)
+{
+	struct jw *w = &cw->w;
+	jw_key(w, "tool_choice");
+	jw_object(w);
+	jw_kcstr(w, "type", "allowed_tools");
+	jw_key(w, "allowed_tools");
+	jw_object(w);
+	jw_kcstr(w, "mode", cw->conv->choice.kind == CHOICE_REQUIRED ? "required" : "auto");
+	jw_key(w, "tools");
+	jw_array(w);
+	for (const struct tool *t = cw->conv->tools; t != NULL; t = t->next) {
+		if (t->is_excluded || !is_sendable(t))
+			continue;
+		jw_object(w);
+		jw_kstr(w, "type", t->type);
+		jw_key_str(w, t->type);
+		jw_object(w);
+		jw_kstr(w, "name", name_for_chat(cw->conv->arena, t->name));
+		jw_end_object(w);
+		jw_end_object(w);
+	}
+	jw_end_array(w);
+	jw_end_object(w);
+	jw_end_object(w);
+}
+
 static void
 write_choice(struct chat_writer *cw)
 {
@@ -83,7 +121,10 @@ write_choice(struct chat_writer *cw)
 	const struct tool_choice *c = &cw->conv->choice;
 	struct jw *w = &cw->w;
 	if (c->raw.ptr != NULL && cw->conv->wire == WIRE_CHAT) {
-		jw_kraw(w, "tool_choice", c->raw);
+		if (str_eq(c->type, STR("allowed_tools")) && has_tool_of_ours(cw->conv))
+			write_allowed(cw);
+		else
+			jw_kraw(w, "tool_choice", c->raw);
 		return;
 	}
 	switch (c->kind) {

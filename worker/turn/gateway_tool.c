@@ -130,7 +130,7 @@ has_only_ours(const struct conversation *conv, const struct gateway_tools *g)
 {
 	enum code_tool kind;
 	for (const struct tool *t = conv->tools; t != NULL; t = t->next)
-		if (!gateway_tool_of(g, t->name, &kind))
+		if (!t->is_excluded && !gateway_tool_of(g, t->name, &kind))
 			return false;
 	return true;
 }
@@ -146,7 +146,8 @@ gateway_tool_release_choice(
 	if (!is_ours && !is_any)
 		return;
 	c->kind = CHOICE_AUTO;
-	c->raw = c->type = STR_NULL;
+	if (!str_eq(c->type, STR("allowed_tools"))) /* which goes on to leave tools out */
+		c->raw = c->type = STR_NULL;
 	/* There a forced choice keeps the model from thinking, and a turn that began so may not go
 	 * on with thoughts. */
 	if (provider == WIRE_MESSAGES && conv->wire != WIRE_MESSAGES)
