@@ -170,11 +170,12 @@ hold_session(struct server *s)
 Test(caps, a_full_sandbox_is_waited_for_and_then_a_503_in_every_dialect)
 {
 	static const struct {
-		const char *path, *tool, *begun; /* the error after text was sent */
+		const char *path, *tool, *begun, *call; /* the error after text was sent */
 	} rows[] = {
-	    {CHAT, OURS, "data: {\"error\":"},
-	    {MESSAGES, DATED, "event: error\ndata: {\"type\":\"error\""},
-	    {ANSWERS, INTERP, "event: error\n"},
+	    {CHAT, OURS, "data: {\"error\":", ""},
+	    {MESSAGES, DATED, "event: error\ndata: {\"type\":\"error\"",
+		"\"error_code\":\"unavailable\""},
+	    {ANSWERS, INTERP, "event: error\n", "\"status\":\"failed\",\"code\":\"print("},
 	};
 	struct server *s = start_sandboxed(&(struct server_opts){
 	    .workers = 1, .conf = "sandbox_max_sessions: 1\nsandbox_queue_ms: 300\n"});
@@ -194,6 +195,7 @@ Test(caps, a_full_sandbox_is_waited_for_and_then_a_503_in_every_dialect)
 		cr_expect_eq(r.status, 200);
 		HAS(r, rows[i].begun);
 		HAS(r, "sandbox");
+		HAS(r, rows[i].call); /* what the client saw begin has an end */
 		LACKS(r, "message_stop");
 		LACKS(r, "response.completed");
 		reply_done(&r);

@@ -84,7 +84,7 @@ check(struct server *s, const struct row *row)
 
 	ask(s, row, &r);
 	cr_assert_eq(r.status, 200, "%s: %ld %s", row->name, r.status, r.body.ptr);
-	bool is_native = strstr(r.body.ptr, "otari_srvtoolu_") != NULL ||
+	bool is_native = strstr(r.body.ptr, "\"type\":\"server_tool_use\"") != NULL ||
 			 strstr(r.body.ptr, "code_interpreter_call") != NULL;
 	cr_expect_eq(is_native, row->want == NATIVE, "%s: %s", row->name, r.body.ptr);
 	json_t *request = last_request(s);
