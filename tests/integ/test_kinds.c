@@ -220,6 +220,41 @@ Test(kinds, what_the_editor_cannot_do_is_an_error_of_its_own)
 	server_stop(&s);
 }
 
+/* By the token limit, or by a model that forgets the end. */
+Test(kinds, half_an_edit_is_closed_shown_and_never_done)
+{
+	static const char *const models[] = {"fake:length", "claude:length", "fake:badjson"};
+	struct server *s = start_with_sandbox();
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(models); i++) {
+		const char *const headers[] = {"Otari-Code-Execution: otari", NULL};
+		const struct ask_opts o = {.headers = headers};
+		struct buf body = BUF_INIT(4096);
+		struct reply r;
+
+		buf_printf(&body,
+		    "{\"model\":\"%s\",\"max_tokens\":100,\"stream\":%s,\"tools\":[" DATED
+		    "],\"messages\":[{\"role\":\"user\",\"content\":\"run: edit: {\\\"command\\\":"
+		    "\\\"create\\\",\\\"path\\\":\\\"f\\\",\\\"file_text\\\":\\\"half\\\"}\"}]}",
+		    models[i / 2], i % 2 ? "true" : "false");
+		server_ask(s, "POST", "/v1/messages", buf_str(&body), &o, &r);
+		cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "\"type\":\"" EDITOR "_tool_result_error\","
+					     "\"error_code\":\"invalid_tool_input\"") != NULL,
+		    "%s: %s", models[i / 2], r.body.ptr);
+		cr_expect(strstr(r.body.ptr, "create_result") == NULL, "%s", r.body.ptr);
+		if (i % 2 == 0 && strcmp(models[i / 2], "claude:length") != 0) {
+			json_t *root = reply_json(&r);
+			cr_expect_str_eq(at(root, "content.0.input.file_text"), "half", "%s: %s",
+			    models[i / 2], r.body.ptr);
+			json_decref(root);
+		}
+		reply_done(&r);
+		buf_done(&body);
+	}
+	server_stop(&s);
+}
+
 Test(kinds, a_stream_holds_the_same_blocks)
 {
 	struct server *s = start_with_sandbox();
