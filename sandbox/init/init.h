@@ -102,6 +102,7 @@ bool kill_leftovers(void);
 /* After that: was the interpreter killed, though it may not have ended yet? Or would it not stop?
  */
 bool interpreter_is_gone(void);
+bool interpreter_is_stopped(void);
 void wake_interpreter(void);
 bool interpreter_woke(void); /* by itself, since it was stopped */
 void kill_all(void);         /* everything but this process; waits until it is gone */

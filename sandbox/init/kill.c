@@ -94,6 +94,12 @@ kill_leftovers(void)
 	return false;
 }
 
+bool
+interpreter_is_stopped(void)
+{
+	return look(WSTOPPED | WNOWAIT) == CLD_STOPPED;
+}
+
 /* One that was stopped is found stopped; one that was killed, at once not, however long its end
  * takes. */
 bool
@@ -101,7 +107,7 @@ interpreter_is_gone(void)
 {
 	struct timespec pause = {0, 20000};
 	for (unsigned i = 0; i < 5 * PASSES && python.pid != 0 && !python.has_exited; i++) {
-		if (look(WSTOPPED | WEXITED | WNOWAIT) == CLD_STOPPED)
+		if (interpreter_is_stopped())
 			return false;
 		reap();
 		nanosleep(&pause, NULL);

@@ -12,6 +12,9 @@
 
 /* After SIGINT at the time limit the code may still print its traceback. */
 #define GRACE_MS 500
+/* Until an interpreter must have stopped, on a busy host. */
+#define STOP_LOOKS   100
+#define STOP_LOOK_MS 50
 /* Of a fresh interpreter, on a busy host. */
 #define START_MS 20000
 
@@ -25,6 +28,10 @@ static struct {
 	int64_t started_ms, deadline_ms;
 	bool is_python_lost; /* beside what the call is */
 	bool owes_note;      /* lost between calls: the next one says so */
+	/* After a call: looks that are left until the interpreter must have stopped, and the next.
+	 */
+	unsigned looks;
+	int64_t look_ms;
 } run;
 
 const char *python_path;
@@ -50,9 +57,9 @@ run_wants_write(void)
 int
 run_timeout_ms(void)
 {
-	if (run.stage < STARTING)
+	if (run.stage < STARTING && run.looks == 0)
 		return -1;
-	int64_t left = run.deadline_ms - now_ms();
+	int64_t left = (run.stage < STARTING ? run.look_ms : run.deadline_ms) - now_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -89,6 +96,8 @@ finish(uint32_t flags, int32_t code)
 	ctl_send(FRAME_RESULT, p, frame_result_put(p, &r));
 	produce_send(run.ask.max_files, run.ask.max_bytes);
 	run.stage = IDLE;
+	run.looks = python.pid != 0 ? STOP_LOOKS : 0;
+	run.look_ms = now_ms() + STOP_LOOK_MS;
 	if (python.pid == 0) /* the next call finds one */
 		(void)python_start(python_path);
 }
@@ -186,6 +195,29 @@ lose_between_calls(void)
 	run.owes_note = true;
 }
 
+/* Nothing runs between calls. There are many ways to be woken by what one has set up before: a
+ * timer, the end of a child, a descriptor. */
+static void
+keep_stopped(void)
+{
+	if (interpreter_woke()) {
+		run.looks = 0;
+		lose_between_calls();
+		return;
+	}
+	if (run.looks == 0 || now_ms() < run.look_ms)
+		return;
+	/* A wake-up that came before the stop was complete leaves no trace. */
+	run.looks--;
+	run.look_ms = now_ms() + STOP_LOOK_MS;
+	if (python.pid == 0 || python.has_exited || interpreter_is_stopped())
+		run.looks = 0;
+	else if (run.looks == 0)
+		lose_between_calls();
+	else
+		(void)kill(python.pid, SIGSTOP);
+}
+
 static void
 start(void)
 {
@@ -205,6 +237,7 @@ start(void)
 	if (run.owes_note)
 		(void)!write(2, note, sizeof(note) - 1);
 	run.owes_note = false;
+	run.looks = 0;
 	switch (run.ask.kind) {
 	case FRAME_KIND_PYTHON:
 		start_python();
@@ -317,10 +350,8 @@ run_tick(void)
 		died();
 		return;
 	}
-	if (run.stage < STARTING && interpreter_woke())
-		/* Nothing runs between calls. There are many ways to be woken by what one has set
-		 * up before: a timer, the end of a child, a descriptor. */
-		lose_between_calls();
+	if (run.stage < STARTING)
+		keep_stopped();
 	if (run.stage < STARTING || ended_by_itself() || now_ms() < run.deadline_ms)
 		return;
 	if (run.stage == RUNNING) {

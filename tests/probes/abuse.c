@@ -136,6 +136,13 @@ wakers(struct probe_host *h, struct code_session *s)
 		"if libc.timer_create(1, ctypes.byref(E(0, 18, 0)), ctypes.byref(t)) == 0:\n"
 		"    libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 30000000, 0, 30000000), "
 		"None)"},
+	    {"nor can one that never rests",
+		"class E(ctypes.Structure): _fields_ = [('v', ctypes.c_long), ('s', ctypes.c_int), "
+		"('n', ctypes.c_int), ('p', ctypes.c_char * 48)]\n"
+		"t = ctypes.c_void_p()\n"
+		"if libc.timer_create(1, ctypes.byref(E(0, 18, 0)), ctypes.byref(t)) == 0:\n"
+		"    libc.timer_settime(t, 0, (ctypes.c_long * 4)(0, 20000, 0, 20000), "
+		"None)"},
 	    {"nor can the end of a child",
 		"if libc.syscall(56, 18, 0, 0, 0, 0) == 0:\n    while True: time.sleep(1)"},
 	    {"nor a pipe that is emptied",
