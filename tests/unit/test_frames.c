@@ -133,7 +133,8 @@ Test(frames, values_outside_the_rules_are_refused)
 	struct frame_result res = {FRAME_RESULT_FLAGS + 1, 0, 0}, res_out;
 	cr_assert(!frame_result_get(str_n(p, frame_result_put(p, &res)), &res_out), "flags");
 	struct frame_ready ready = {FRAME_VERSION + 1, 0}, ready_out;
-	cr_assert(!frame_ready_get(str_n(p, frame_ready_put(p, &ready)), &ready_out), "version");
+	cr_assert(!frame_ready_get(str_n(p, frame_ready_put(p, &ready)), &ready_out),
+	    "version"); /* K17 */
 	struct frame_file file = {1, STR("../x")}, file_out;
 	cr_assert(!frame_file_get(str_n(p, frame_file_put(p, &file)), &file_out), "path");
 	struct frame_omitted om = {1, FRAME_OMIT_END_, STR("x")}, om_out;
