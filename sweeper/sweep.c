@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "storage/sql/store_file.h"
+#include "storage/sql/store_file_copy.h"
 #include "storage/sql/store_key.h"
 #include "storage/sql/store_response.h"
 #include "storage/sql/store_tool_result.h"
@@ -95,6 +96,12 @@ enum err_code
 sweep_tool_results(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
 {
 	return sweep_expired(db, store_tool_result_sweep, now_s, ret, reterr);
+}
+
+enum err_code
+sweep_file_copies(struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr)
+{
+	return sweep_expired(db, store_file_copy_sweep, now_s, ret, reterr);
 }
 
 struct drain {

@@ -34,6 +34,9 @@ MUST_CHECK enum err_code sweep_responses(
 /* The same for tool results that were kept for a client's next request. */
 MUST_CHECK enum err_code sweep_tool_results(
     struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr);
+/* The same for the names of copies that a provider has taken away by now. */
+MUST_CHECK enum err_code sweep_file_copies(
+    struct db *db, int64_t now_s, uint64_t *ret, struct err *reterr);
 
 struct sweep_usage {
 	struct spool_drained spool;

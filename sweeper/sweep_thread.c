@@ -177,7 +177,7 @@ sweep_temps(struct sweep_thread *w)
 static bool
 sweep_expired(struct sweep_thread *w)
 {
-	uint64_t responses = 0, results = 0;
+	uint64_t responses = 0, results = 0, copies = 0;
 	int64_t now_s = clock_wall_s();
 	struct err err = {0};
 	enum err_code rc = open_database(w, &err);
@@ -185,6 +185,8 @@ sweep_expired(struct sweep_thread *w)
 		rc = sweep_responses(w->db, now_s, &responses, &err);
 	if (rc == ERR_OK)
 		rc = sweep_tool_results(w->db, now_s, &results, &err);
+	if (rc == ERR_OK)
+		rc = sweep_file_copies(w->db, now_s, &copies, &err);
 	if (rc != ERR_OK)
 		log_warn(
 		    "the sweep of responses and tool results ended early; the next one goes on",

@@ -235,7 +235,8 @@ Test(code_files, e12_a_provider_that_runs_the_code_gets_a_copy)
 	    upload(s, "data.csv", "second"), {"file_of_the_providers"}};
 	struct reply r;
 
-	for (int sandbox = 0; sandbox < 2; sandbox++) {
+	for (int i = 0; i < 2; i++) {
+		(void)server_sql(s, "DELETE FROM file_copies");
 		provider_answers(s, "{\"id\":\"file_copy1\",\"type\":\"file\"}", false);
 		provider_answers(s, "{\"id\":\"file_copy2\",\"type\":\"file\"}", false);
 		ask_with(s, "claude:text", DATED, "Otari-Code-Execution: auto",
@@ -267,7 +268,25 @@ Test(code_files, e12_a_provider_that_runs_the_code_gets_a_copy)
 		HAS(r, "\"uri\":\"/v1/files\"");
 		LACKS(r, s->key);
 		reply_done(&r);
+		cr_assert(server_wait_sql(s, "SELECT count(*) FROM file_copies", 2));
 	}
+	/* it is copied once an hour, whoever asks on whichever worker */
+	cr_assert(server_wait_sql(s,
+	    "SELECT count(*) FROM file_copies WHERE expires_at_s BETWEEN "
+	    "unixepoch() + 3200 AND unixepoch() + 3300",
+	    2));
+	for (int i = 0; i < EVERY_WORKER; i++) {
+		json_int_t before = provider_count(s);
+		ask_with(s, "claude:text", DATED, NULL, message(ids, 2, "go"), &r);
+		cr_assert_eq(r.status, 200, "%s", r.body.ptr);
+		reply_done(&r);
+		cr_expect_eq(provider_count(s), before + 1);
+		char *saw = provider_saw(s, 0);
+		cr_expect(strstr(saw, "file_copy1") != NULL && strstr(saw, "file_copy2") != NULL,
+		    "%s", saw);
+		mem_free(saw);
+	}
+	(void)server_sql(s, "UPDATE file_copies SET expires_at_s = 1");
 	/* what the provider says of it is said with the file's id */
 	static const char *const answers[] = {"{\"type\":\"error\",\"error\":{\"type\":\"invalid_"
 					      "request_error\",\"message\":\"no\"}}",

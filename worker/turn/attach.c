@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "storage/blob/blob.h"
 #include "storage/sql/store_file.h"
+#include "storage/sql/store_file_copy.h"
 #include "worker/env.h"
 #include "worker/jobs.h"
 #include "worker/request.h"
@@ -130,6 +131,16 @@ take_row(struct attach *t, const struct store_file *row)
 	}
 }
 
+/* What cannot be found out is copied once more. */
+static void
+find_copy(struct attach *t, struct attachment *f, struct db *db)
+{
+	struct str id;
+	if (t->opt.account.len > 0 && store_file_copy_get(db, t->req->arena, f->file_id,
+					  t->opt.account, clock_wall_s(), &id, NULL) == ERR_OK)
+		f->lent_id = id;
+}
+
 static void
 run_sql(struct job *j, void *context)
 {
@@ -144,6 +155,9 @@ run_sql(struct job *j, void *context)
 	    context, t->req->arena, &scope, ids, n, clock_wall_ms(), &rows, &rows_n, &t->err);
 	for (size_t i = 0; t->rc == ERR_OK && i < rows_n; i++)
 		take_row(t, &rows[i]);
+	for (struct attachment *f = t->plan->first; f != NULL; f = f->next)
+		if (t->rc == ERR_OK && f->is_found && f->for_provider)
+			find_copy(t, f, context);
 }
 
 static void

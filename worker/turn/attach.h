@@ -13,6 +13,7 @@ struct request;
 
 struct attach_options {
 	struct str user_id, workspace_id; /* whose files; workspace STR_NULL: all of the user's */
+	struct str account; /* at the provider, whose copies count; STR_NULL: none do */
 	uint64_t max_inline_bytes;
 };
 

@@ -1,8 +1,12 @@
 #include "worker/turn/lend.h"
 
+#include "base/clock.h"
+#include "base/digest.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "storage/blob/blob.h"
+#include "storage/sql/store_file_copy.h"
 #include "worker/env.h"
 #include "worker/jobs.h"
 #include "worker/request.h"
@@ -12,6 +16,7 @@ struct lend {
 	struct job job;
 	struct request *req; /* reference */
 	const struct target *target;
+	struct str account;
 	struct attachment *next;
 	void (*done)(void *arg, const struct failure *f);
 	void *arg;
@@ -52,6 +57,65 @@ fail(struct lend *l, int status, struct str why)
 	finish(l, &f);
 }
 
+/* --- what a copy is called, for other requests ---------------------------------------------------
+ */
+struct note { /* of its own: the request goes on meanwhile */
+	struct job job;
+	char file_id[160], account[SHA256_HEX + 1], copy_id[FILE_COPY_ID_BYTES + 1];
+	int64_t expires_at_s;
+};
+
+static void
+run_note(struct job *j, void *context)
+{
+	const struct note *n = j->arg;
+	struct store_file_copy row = {
+	    str_c(n->file_id), str_c(n->account), str_c(n->copy_id), n->expires_at_s};
+	struct err err;
+	if (context != NULL && store_file_copy_put(context, &row, &err) != ERR_OK)
+		log_warn("a copy of a file could not be noted; it is copied again next time",
+		    LOG_ERR(&err));
+}
+
+static void
+done_note(struct job *j, bool cancelled)
+{
+	(void)cancelled;
+	mem_free(j->arg);
+}
+
+static void
+note(struct lend *l, struct str copy_id)
+{
+	struct note *n = MEM_NEW(struct note);
+	n->job = (struct job){.run = run_note, .done = done_note, .arg = n};
+	n->expires_at_s = clock_wall_s() + FILE_COPY_LIFETIME_S - LEND_MARGIN_S;
+	bool fits = str_copy(n->file_id, sizeof(n->file_id), l->next->file_id) &&
+		    str_copy(n->account, sizeof(n->account), l->account) &&
+		    str_copy(n->copy_id, sizeof(n->copy_id), copy_id);
+	if (!fits || jobs_submit(l->req->env->sql, &n->job, NULL) != ERR_OK)
+		mem_free(n);
+}
+
+struct str
+lend_account(struct arena *a, const struct target *target)
+{
+	unsigned char digest[SHA256_BYTES];
+	char hex[SHA256_HEX + 1];
+	struct str parts[] = {target->instance, target->api_base, target->key};
+	struct sha256 *s = sha256_new();
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		sha256_add(s, parts[i]);
+		sha256_add(s, STR("\0"));
+	}
+	sha256_end(s, digest);
+	sha256_free(&s);
+	hex_encode(digest, sizeof(digest), hex);
+	return arena_str(a, str_c(hex));
+}
+
+/* --- one file after the other --------------------------------------------------------------------
+ */
 static void
 on_copied(void *arg, struct str id, const struct failure *f)
 {
@@ -62,6 +126,7 @@ on_copied(void *arg, struct str id, const struct failure *f)
 		return;
 	}
 	l->next->lent_id = id;
+	note(l, id);
 	l->next = l->next->next;
 	open_next(l);
 }
@@ -131,12 +196,15 @@ lend_start(struct request *req, const struct target *target, struct attach_plan 
 	if (first == NULL)
 		return ERR_OK;
 	struct lend *l = MEM_NEW(struct lend);
-	*l = (struct lend){.target = target,
+	*l = (struct lend){
+	    .target = target,
+	    .account = lend_account(req->arena, target),
 	    .next = first,
 	    .done = done,
 	    .arg = arg,
 	    .fd = -1,
-	    .is_opening = true};
+	    .is_opening = true,
+	};
 	l->job = (struct job){.run = run, .done = opened, .arg = l};
 	l->req = request_get(req); /* before a thread may look at it */
 	enum err_code rc = jobs_submit(req->env->io, &l->job, reterr);

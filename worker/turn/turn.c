@@ -369,6 +369,8 @@ turn_start(struct request *req, const struct turn_plan *plan)
 	struct attach_options opt = {
 	    .user_id = plan->user_id,
 	    .workspace_id = plan->file_workspace,
+	    .account = t->files.where == ATTACH_PROVIDER ? lend_account(req->arena, &t->plan.target)
+							 : STR_NULL,
 	    .max_inline_bytes = plan->limits.max_inline_bytes,
 	};
 	if (attach_start(req, &t->files, &opt, on_attached, t, &t->attaching, &err) != ERR_OK)

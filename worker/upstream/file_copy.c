@@ -13,8 +13,7 @@
 #include "worker/http/disposition.h"
 #include "worker/upstream/headers.h"
 
-#define ID_MAX_BYTES 256u
-#define TRIES        2u
+#define TRIES 2u
 
 struct file_copy {
 	struct http_client *client;
@@ -119,7 +118,7 @@ id_of(struct file_copy *c)
 	    jdoc_parse(c->arena, buf_str(&c->answer), &root, NULL) != ERR_OK)
 		return STR("");
 	struct str id = jv_str(c->arena, jv_get(root, "id"));
-	return id.len <= ID_MAX_BYTES ? arena_str(c->arena, id) : STR("");
+	return id.len <= FILE_COPY_ID_BYTES ? arena_str(c->arena, id) : STR("");
 }
 
 static enum err_code start(struct file_copy *c, struct err *reterr);

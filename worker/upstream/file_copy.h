@@ -16,6 +16,7 @@
 
 #define FILE_COPY_LIFETIME_S   3600
 #define FILE_COPY_ANSWER_BYTES (64u * 1024u)
+#define FILE_COPY_ID_BYTES     255u /* of what a provider may call its copy */
 
 struct file_copy;
 struct http_client;
