@@ -26,6 +26,8 @@ sandbox_settings_default(struct sandbox_settings *s)
 	s->open_files = 256;
 	s->max_sessions = 32;
 	s->pool_size = 2;
+	s->zygote_forks = 10000;
+	s->zygote_age_s = 3600;
 	s->cpu_percent = 100;
 	s->log_level = 2; /* notice */
 	s->log_json = 1;
@@ -75,8 +77,9 @@ settings_ok(const struct sandbox_settings *s)
 	       text_ok(s->preload, sizeof(s->preload)) && s->memory_bytes >= 16u << 20 &&
 	       s->workspace_bytes >= 1u << 20 && s->workspace_inodes >= 64 &&
 	       s->file_bytes >= 1u << 20 && s->pids >= 4 && s->cpu_seconds >= 1 &&
-	       s->open_files >= 16 && s->max_sessions >= 1 && s->log_json <= 1 &&
-	       s->require_cgroup <= 1 && s->no_cgroup <= 1;
+	       s->open_files >= 16 && s->max_sessions >= 1 && s->zygote_forks >= 1 &&
+	       s->zygote_age_s >= 1 && s->log_json <= 1 && s->require_cgroup <= 1 &&
+	       s->no_cgroup <= 1;
 }
 
 static bool

@@ -60,6 +60,7 @@ struct sandbox_settings {
 	uint32_t max_sessions;               /* leased and warm together */
 	uint32_t max_sessions_per_workspace; /* 0 = no limit */
 	uint32_t pool_size;                  /* warm sessions kept ready */
+	uint32_t zygote_forks, zygote_age_s; /* after so many, or so long, another one follows */
 	uint32_t cpu_percent;                /* of one processor, for one session; 0 = no bound */
 	uint32_t require_cgroup;             /* 1: without a memory cgroup every lease is refused */
 	uint32_t no_cgroup;                  /* 1: none is tried (tests) */

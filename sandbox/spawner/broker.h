@@ -63,6 +63,7 @@ struct broker {
 	struct event *ev_stats;
 	struct filler filler;
 	struct zygote zygote;
+	struct zygote_old old_zygote;
 	int exit_code;
 	int argc; /* of the program, for titles */
 	char **argv;

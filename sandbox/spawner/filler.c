@@ -164,7 +164,7 @@ end_orphans(struct broker *b)
 		TAILQ_FOREACH(s, &b->sessions, link)
 			if (s->pid == pids[i])
 				break;
-		if (s == NULL && pids[i] != b->zygote.pid)
+		if (s == NULL && pids[i] != b->zygote.pid && pids[i] != b->old_zygote.pid)
 			(void)kill(pids[i], SIGKILL);
 	}
 	watch_children_free(&pids);

@@ -115,7 +115,7 @@ on_ready(void *arg, struct session *s, int sys_errno)
 	}
 	if (s->is_born && sys_errno != 0) {
 		session_kill(s);
-		zygote_failed(b, "its child ended", sys_errno);
+		zygote_child_failed(b, "its child ended", sys_errno);
 		lend_step(b);
 		return;
 	}
@@ -151,7 +151,7 @@ on_failed(void *arg, struct session *s, const struct jail_fail *f)
 		return;
 	}
 	if (s->is_born && f->layer == SB_INTERPRETER) {
-		zygote_failed(b, f->step, f->sys_errno);
+		zygote_child_failed(b, f->step, f->sys_errno);
 		lend_step(b);
 		return;
 	}

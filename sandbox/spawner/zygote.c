@@ -23,9 +23,6 @@
 #define ANSWER_S   3
 #define TEST_S     30
 #define REST_MAX_S 64
-/* Sessions of one zygote share its memory layout and hash seed. */
-#define FORKS_MAX  10000u
-#define AGE_MAX_MS 3600000
 
 static void
 arm(struct zygote *z, int seconds)
@@ -63,11 +60,29 @@ end(struct broker *b)
 		session_kill(place);
 }
 
+/* They may wait for an interpreter for ever; nobody has them yet. */
+void
+zygote_forget_starting(struct broker *b)
+{
+	struct session *s;
+	TAILQ_FOREACH(s, &b->sessions, link)
+		if (s->state <= SESSION_STARTING && s->is_born)
+			session_kill(s);
+}
+
+void
+zygote_child_failed(struct broker *b, const char *why, int sys_errno)
+{
+	if (b->zygote.state == ZYGOTE_READY || b->old_zygote.ev == NULL)
+		zygote_failed(b, why, sys_errno);
+	else
+		zygote_old_end(b);
+}
+
 void
 zygote_failed(struct broker *b, const char *why, int sys_errno)
 {
 	struct zygote *z = &b->zygote;
-	struct session *s;
 	if (z->state < ZYGOTE_LOADING)
 		return;
 	if (z->state == ZYGOTE_READY || z->failures == 0)
@@ -77,10 +92,7 @@ zygote_failed(struct broker *b, const char *why, int sys_errno)
 	(void)snprintf(z->why, sizeof(z->why), "%.80s (errno %d)", why, sys_errno);
 	b->stats.zygotes_failed++;
 	end(b);
-	/* They may wait for an interpreter for ever; nobody has them yet. */
-	TAILQ_FOREACH(s, &b->sessions, link)
-		if (s->state <= SESSION_STARTING && s->is_born)
-			session_kill(s);
+	zygote_forget_starting(b);
 	z->state = ZYGOTE_RESTING;
 	arm(z, z->failures < 6 ? 1 << z->failures : REST_MAX_S);
 	z->failures++;
@@ -90,6 +102,7 @@ zygote_failed(struct broker *b, const char *why, int sys_errno)
 void
 zygote_stop(struct broker *b)
 {
+	zygote_old_end(b);
 	if (b->zygote.state > ZYGOTE_RESTING)
 		end(b);
 	else if (b->zygote.ev_timer != NULL)
@@ -114,6 +127,7 @@ test_held(struct broker *b)
 	else
 		(void)event_del(z->ev_timer);
 	z->state = ZYGOTE_READY;
+	zygote_old_leave(b);
 	log_notice("the zygote is ready", LOG_INT("ms", clock_mono_ms() - z->started_ms));
 	lend_step(b);
 }
@@ -188,15 +202,15 @@ on_test(evutil_socket_t fd, short what, void *arg)
 }
 
 static bool
-ask(struct broker *b, const struct session *s, enum zygote_op op, const int fds[ZYGOTE_FDS])
+ask(struct broker *b, int zygote_fd, const struct session *s, enum zygote_op op,
+    const int fds[ZYGOTE_FDS])
 {
-	struct zygote *z = &b->zygote;
-	struct zygote_request r = {.op = (uint32_t)op, .seq = ++z->seq};
+	struct zygote_request r = {.op = (uint32_t)op, .seq = ++b->zygote.seq};
 	int all[ZYGOTE_FDS_MAX];
 	_Static_assert(ZYGOTE_JOINS == CGROUP_TREES, "room for all");
 	memcpy(all, fds, ZYGOTE_FDS * sizeof(int));
 	size_t n = ZYGOTE_FDS + cgroup_join_fds(&b->cgroup, s->slot, all + ZYGOTE_FDS);
-	return fd_send_msg(z->fd, &r, sizeof(r), all, n) == (ssize_t)sizeof(r);
+	return fd_send_msg(zygote_fd, &r, sizeof(r), all, n) == (ssize_t)sizeof(r);
 }
 
 void
@@ -212,7 +226,7 @@ zygote_placed(struct broker *b)
 	}
 	null = fd_open("/dev/null", O_RDWR, 0);
 	const int fds[ZYGOTE_FDS] = {z->place->pidfd, null, null, pair[1]};
-	bool ok = null >= 0 && ask(b, z->place, ZYGOTE_TEST, fds);
+	bool ok = null >= 0 && ask(b, z->fd, z->place, ZYGOTE_TEST, fds);
 	int e = errno;
 	fd_close(&null);
 	fd_close(&pair[1]);
@@ -247,6 +261,22 @@ on_loaded(struct broker *b, const struct zygote_answer *a)
 		zygote_failed(b, "no session to test it in", errno);
 }
 
+/* Another one is loaded, while this one serves. */
+static void
+follow(struct broker *b)
+{
+	struct zygote *z = &b->zygote;
+	log_notice("the zygote has served its time, another one follows",
+	    LOG_INT("interpreters", z->forks));
+	free_event(&z->ev);
+	if (zygote_old_keep(b, z->pid, z->fd)) {
+		z->pid = 0;
+		z->fd = -1;
+	}
+	end(b);
+	zygote_start(b);
+}
+
 static void
 on_answered(struct broker *b, const struct zygote_answer *a)
 {
@@ -266,11 +296,11 @@ on_answered(struct broker *b, const struct zygote_answer *a)
 	}
 	if (++z->forks == 1000)
 		z->failures = 0; /* what ended those before is over */
+	/* Its sessions share its memory layout and hash seed. */
+	int64_t age_s = (clock_mono_ms() - z->started_ms) / 1000;
 	if (z->state == ZYGOTE_READY && z->in_flight == 0 &&
-	    (z->forks >= FORKS_MAX || clock_mono_ms() - z->started_ms > AGE_MAX_MS)) {
-		end(b);
-		zygote_start(b);
-	}
+	    (z->forks >= b->settings.zygote_forks || age_s >= b->settings.zygote_age_s))
+		follow(b);
 }
 
 static void
@@ -334,25 +364,29 @@ zygote_start(struct broker *b)
 bool
 zygote_is_ready(const struct broker *b)
 {
-	return b->zygote.state == ZYGOTE_READY;
+	return b->zygote.state == ZYGOTE_READY || b->old_zygote.ev != NULL;
+}
+
+bool
+zygote_ask(struct broker *b, int zygote_fd, struct session *s)
+{
+	const int fds[ZYGOTE_FDS] = {s->pidfd, s->born_fds[LEASE_FD_OUT], s->born_fds[LEASE_FD_ERR],
+	    s->born_fds[LEASE_FD_CTL]};
+	if (!ask(b, zygote_fd, s, ZYGOTE_FORK, fds))
+		return false;
+	s->zygote_seq = b->zygote.seq;
+	return true;
 }
 
 void
 zygote_give(struct broker *b, struct session *s)
 {
 	struct zygote *z = &b->zygote;
-	const int fds[ZYGOTE_FDS] = {s->pidfd, s->born_fds[LEASE_FD_OUT], s->born_fds[LEASE_FD_ERR],
-	    s->born_fds[LEASE_FD_CTL]};
-	if (z->state != ZYGOTE_READY) {
-		session_kill(s); /* it failed meanwhile */
-		return;
-	}
-	if (!ask(b, s, ZYGOTE_FORK, fds)) {
+	if (z->state != ZYGOTE_READY)
+		zygote_old_give(b, s);
+	else if (!zygote_ask(b, z->fd, s))
 		zygote_failed(b, "it does not take requests", errno);
-		return;
-	}
-	s->zygote_seq = z->seq;
-	if (z->in_flight++ == 0)
+	else if (z->in_flight++ == 0)
 		arm(z, ANSWER_S);
 }
 
@@ -361,4 +395,8 @@ zygote_reaped(struct broker *b, pid_t pid)
 {
 	if (b->zygote.pid == pid)
 		b->zygote.pid = 0; /* its socket tells the rest */
+	if (b->old_zygote.pid == pid) {
+		b->old_zygote.pid = 0;
+		zygote_old_end(b);
+	}
 }

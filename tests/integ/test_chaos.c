@@ -241,12 +241,15 @@ step(struct chaos *x, struct client *c, short what)
 static void
 disturb(struct chaos *x, bool kills, int64_t now, int64_t *next)
 {
+	static const char *const victims[] = {
+	    "otari: worker", "otari: worker", "otari: filler", "otari: spawner", "open(4)"};
 	pid_t pids[8];
 	if (now < *next)
 		return;
 	*next = now + (kills ? 2500 : 600);
 	(void)kill(x->s->pid, SIGHUP);
-	size_t n = kills ? server_pids(x->s, "worker", pids, 8) : 0;
+	const char *victim = victims[draw(x, ARRAY_LEN(victims))];
+	size_t n = kills ? server_pids(x->s, victim, pids, 8) : 0;
 	if (n > 0)
 		(void)kill(pids[draw(x, (uint32_t)n)], SIGKILL);
 }
@@ -373,6 +376,9 @@ Test(chaos, nothing_is_left_over)
 	server_expect(x.s, "died");
 	server_expect(x.s, "killed");
 	server_expect(x.s, "worker");
+	server_expect(x.s, "the filler failed");
+	server_expect(x.s, "the zygote failed");
+	server_expect(x.s, "child ended");
 	run(&x, KILLING_MS, true);
 	must_answer(x.s, "after the kills");
 	all_is_quiet(&x, "kills");

@@ -116,6 +116,8 @@ run_mode(const char *init, int *ret_code)
 		probes_bounds(init);
 	if (probe_wants("life") && has_filter)
 		probes_life(&h, init);
+	if (probe_wants("zygote") && strcmp(probe_mode.name, "best") == 0)
+		probes_followed(init);
 	if (probe_wants("filler") && strcmp(probe_mode.name, "best") == 0)
 		probes_filler(&h, init);
 	probe_end();

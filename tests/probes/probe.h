@@ -124,7 +124,8 @@ void probes_bounds(const char *init_path);                       /* memory, proc
 void probes_life(struct probe_host *h, const char *init_path);   /* ends */
 void probes_filler(struct probe_host *h, const char *init_path); /* kills at random moments */
 void probes_pair(struct probe_host *h);                          /* one session to another */
-void probes_exhaust(struct probe_host *h); /* using up what has no limit of its own */
+void probes_exhaust(struct probe_host *h);   /* using up what has no limit of its own */
+void probes_followed(const char *init_path); /* one zygote after another */
 void probes_measure(struct probe_host *h);
 
 #endif

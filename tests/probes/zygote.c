@@ -100,6 +100,35 @@ chance(struct probe_host *h)
 	}
 }
 
+/* Sessions are born all the time, of one zygote and then of the next. */
+static void
+followed(const char *init_path, bool by_age)
+{
+	struct probe_host h;
+	struct sandbox_settings s;
+	pid_t last = 0;
+	unsigned changes = 0;
+	probe_name(by_age ? "a zygote that is old is followed by another"
+			  : "a zygote that has forked often is followed by another");
+	probe_settings(&s);
+	s.preload[0] = '\0';
+	s.pool_size = 1;
+	s.zygote_age_s = by_age ? 1 : s.zygote_age_s;
+	s.zygote_forks = by_age ? s.zygote_forks : 5;
+	if (!EXPECT(probe_start(&h, init_path, &s), "no start"))
+		return;
+	EXPECT(probe_wait_zygote(&h, 60000), "none in a minute");
+	for (int i = 0; i < 400 && changes < 3; i++) {
+		EXPECT(is_born(&h), "%s%s", r.out, r.why);
+		pid_t now = probe_find(&h, "open(4)");
+		changes += now > 0 && last > 0 && now != last;
+		last = now > 0 ? now : last;
+		probe_turn(&h, 20);
+	}
+	EXPECT(changes == 3, "%u others", changes);
+	probe_stop(&h);
+}
+
 void
 probes_zygote(struct probe_host *h)
 {
@@ -110,5 +139,13 @@ probes_zygote(struct probe_host *h)
 		lose(h, SIGKILL, "a killed zygote is replaced, sessions go on meanwhile");
 		lose(h, SIGSTOP, "a zygote that does not answer is replaced");
 	}
+	probe_end();
+}
+
+void
+probes_followed(const char *init_path)
+{
+	followed(init_path, false);
+	followed(init_path, true);
 	probe_end();
 }
