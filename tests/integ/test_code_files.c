@@ -313,6 +313,39 @@ Test(code_files, e12_a_provider_that_runs_the_code_gets_a_copy)
 	server_stop(&s);
 }
 
+Test(code_files, e12_the_same_for_the_container_of_an_interpreter)
+{
+	struct server *s = start_with_sandbox();
+	struct text id = upload(s, "data.csv", "month,sum\njune,4711\n");
+	char tool[512], want[512];
+	struct reply r;
+
+	provider_answers(s, "{\"id\":\"file-copy\",\"object\":\"file\"}", false);
+	(void)snprintf(tool, sizeof(tool),
+	    "{\"type\":\"code_interpreter\",\"container\":{\"type\":\"auto\",\"memory_limit\":"
+	    "\"4g\",\"file_ids\":[\"%s\",\"file-theirs\"]}}",
+	    id.s);
+	talk_ask(s, ANSWERS, "answers:text", tool, false, SAYS("go"), "", &r);
+	cr_assert_eq(r.status, 200, "%s", r.body.ptr);
+	HAS(r, id.s); /* the object repeats what was asked */
+	reply_done(&r);
+	char *form = provider_saw(s, 1), *saw = provider_saw(s, 0);
+	cr_expect(strstr(form, "name=\"purpose\"\r\n\r\nuser_data\r\n") != NULL, "%s", form);
+	cr_expect(strstr(form, "name=\"expires_after[anchor]\"\r\n\r\ncreated_at\r\n") != NULL,
+	    "%s", form);
+	cr_expect(
+	    strstr(form, "name=\"expires_after[seconds]\"\r\n\r\n3600\r\n") != NULL, "%s", form);
+	cr_expect(strstr(form, "\r\n\r\nmonth,sum\njune,4711\n\r\n--otari-") != NULL, "%s", form);
+	(void)snprintf(want, sizeof(want),
+	    "{\"type\":\"auto\",\"memory_limit\":\"4g\",\"file_ids\":[\"file-copy\",\"file-"
+	    "theirs\"]}");
+	cr_expect(strstr(saw, want) != NULL, "%s", saw);
+	cr_expect(strstr(saw, id.s) == NULL, "%s", saw);
+	mem_free(form);
+	mem_free(saw);
+	server_stop(&s);
+}
+
 Test(code_files, a_client_may_leave_while_its_file_is_copied)
 {
 	struct server *s = start_sandboxed(&(struct server_opts){.workers = 1});

@@ -1,6 +1,10 @@
 #include "worker/turn/attach_plan.h"
 
+#include "base/json.h"
+#include "base/json_write.h"
+
 #define ID_SHOWN_BYTES 80u
+#define ID_MAX_BYTES   (6u * 256u) /* of a provider's, as JSON */
 
 static struct attachment *
 find(const struct attach_plan *plan, struct str file_id)
@@ -59,6 +63,19 @@ collect_parts(struct arena *a, struct attach_plan *plan, const struct part *p)
 	}
 }
 
+/* Of declarations that the provider runs. */
+static void
+collect_tools(const struct conversation *conv, struct attach_plan *plan)
+{
+	for (const struct tool *tool = conv->tools; tool != NULL; tool = tool->next)
+		for (size_t i = 0; tool->kind == TOOL_CODE && i < tool->container_file_count; i++) {
+			struct attachment *t =
+			    reference(conv->arena, plan, tool->container_files[i]);
+			if (t != NULL)
+				t->for_provider = true;
+		}
+}
+
 enum err_code
 attach_collect(struct conversation *conv, enum attach_where where, const struct tool *claimed,
     struct attach_plan *ret, struct err *reterr)
@@ -73,6 +90,8 @@ attach_collect(struct conversation *conv, enum attach_where where, const struct 
 		if (t != NULL)
 			t->for_sandbox = t->is_input = true;
 	}
+	if (where == ATTACH_PROVIDER)
+		collect_tools(conv, &plan);
 	if (plan.count > ATTACH_FILES_MAX)
 		return err_set(reterr, ERR_INPUT, "the request refers to more than %u files",
 		    ATTACH_FILES_MAX);
@@ -213,11 +232,58 @@ rewrite_parts(struct arena *a, const struct attach_plan *plan, struct part *p)
 	return changed;
 }
 
+/* The declaration as it was sent, but for the names of our files. */
+static struct str
+renamed_files(struct arena *a, const struct attach_plan *plan, struct jval v, unsigned depth)
+{
+	static const char *const path[] = {"container", "file_ids"};
+	struct jiter it = {0};
+	struct buf b = BUF_INIT(jv_raw(v).len + ATTACH_FILES_MAX * ID_MAX_BYTES);
+	struct jw w;
+	jw_init(&w, &b);
+	if (depth == ARRAY_LEN(path)) {
+		jw_array(&w);
+		while (jv_next(v, &it)) {
+			const struct attachment *t = find(plan, jv_str(a, it.value));
+			if (t != NULL && t->lent_id.len > 0)
+				jw_str(&w, t->lent_id);
+			else
+				jw_raw(&w, jv_raw(it.value));
+		}
+		jw_end_array(&w);
+	} else {
+		jw_object(&w);
+		while (jv_next(v, &it)) {
+			enum jtype wanted = depth == 0 ? JT_OBJECT : JT_ARRAY;
+			bool is_on_path = jv_str_is(it.key, path[depth]) && jv_is(it.value, wanted);
+			jw_key_str(&w, jv_str(a, it.key));
+			jw_raw(&w, is_on_path ? renamed_files(a, plan, it.value, depth + 1)
+					      : jv_raw(it.value));
+		}
+		jw_end_object(&w);
+	}
+	struct str s = arena_str(a, buf_str(&b));
+	buf_done(&b);
+	return s;
+}
+
+static void
+rewrite_tools(struct conversation *conv, const struct attach_plan *plan)
+{
+	struct jval root;
+	for (struct tool *t = conv->tools; t != NULL; t = t->next)
+		if (t->kind == TOOL_CODE && t->container_file_count > 0 && t->raw.ptr != NULL &&
+		    jdoc_parse(conv->arena, t->raw, &root, NULL) == ERR_OK)
+			t->raw = renamed_files(conv->arena, plan, root, 0);
+}
+
 void
 attach_rewrite(struct conversation *conv, const struct attach_plan *plan)
 {
 	if (plan->count == 0)
 		return;
+	if (plan->where == ATTACH_PROVIDER)
+		rewrite_tools(conv, plan);
 	for (struct message *m = conv->messages; m != NULL; m = m->next)
 		if (rewrite_parts(conv->arena, plan, m->parts))
 			m->raw = STR_NULL;

@@ -44,7 +44,8 @@ struct attach_plan {
 };
 
 /* Collects the references: container_upload, file sources of documents and images, file parts, and
- * the file_ids of a claimed declaration's container. ERR_INPUT over ATTACH_FILES_MAX. */
+ * the file_ids of the container of a declaration that is claimed, or that the provider runs.
+ * ERR_INPUT over ATTACH_FILES_MAX. */
 MUST_CHECK enum err_code attach_collect(struct conversation *conv, enum attach_where where,
     const struct tool *claimed, struct attach_plan *ret, struct err *reterr);
 /* ERR_INPUT, naming the id: an input of the code was not found. */

@@ -70,7 +70,7 @@ bool
 executor_takes_files(
     const struct conversation *conv, struct str provider_type, enum wire provider_wire)
 {
-	if (conv->wire != WIRE_MESSAGES || provider_wire != WIRE_MESSAGES)
+	if (conv->wire != provider_wire)
 		return false;
 	for (const struct tool *t = conv->tools; t != NULL; t = t->next)
 		if (t->kind == TOOL_CODE && executor_is_native(t->type, provider_type, conv->wire))

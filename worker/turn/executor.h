@@ -85,7 +85,7 @@ bool executor_is_native(struct str type, struct str provider_type, enum wire wir
 /* Trimmed, any case. EXECUTOR_UNSET for anything outside the vocabulary (blank included). */
 enum snap_executor executor_parse(struct str s);
 /* Does the provider of this turn run a declaration of the request in a container of its own that
- * takes files by id? As of executor_is_native; Messages alone. */
+ * takes files by id? As of executor_is_native, in the client's own wire. */
 bool executor_takes_files(
     const struct conversation *conv, struct str provider_type, enum wire provider_wire);
 void executor_decide(const struct executor_input *in, struct executor_decision *ret);

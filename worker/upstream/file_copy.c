@@ -13,7 +13,10 @@
 #include "worker/http/disposition.h"
 #include "worker/upstream/headers.h"
 
-#define TRIES 2u
+#define TRIES     2u
+#define DIGITS(n) #n
+#define SPELT(n)  DIGITS(n)
+#define LIFETIME  SPELT(FILE_COPY_LIFETIME_S)
 
 struct file_copy {
 	struct http_client *client;
@@ -35,12 +38,24 @@ struct file_copy {
 /* --- the form ------------------------------------------------------------------------------------
  */
 static void
+write_field(struct file_copy *c, const char *boundary, const char *name, const char *value)
+{
+	buf_printf(&c->head, "--%s\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n",
+	    boundary, name, value);
+}
+
+static void
 write_form(struct file_copy *c, const char *boundary)
 {
-	buf_printf(&c->head,
-	    "--%s\r\nContent-Disposition: form-data; name=\"expires_in_seconds\"\r\n\r\n%d\r\n"
-	    "--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"",
-	    boundary, FILE_COPY_LIFETIME_S, boundary);
+	if (c->target->wire == WIRE_MESSAGES) {
+		write_field(c, boundary, "expires_in_seconds", LIFETIME);
+	} else {
+		write_field(c, boundary, "purpose", "user_data");
+		write_field(c, boundary, "expires_after[anchor]", "created_at");
+		write_field(c, boundary, "expires_after[seconds]", LIFETIME);
+	}
+	buf_printf(&c->head, "--%s\r\nContent-Disposition: form-data; name=\"file\"; filename=\"",
+	    boundary);
 	disposition_form_name(&c->head, c->source.name);
 	buf_add(&c->head, STR("\"\r\nContent-Type: "));
 	for (size_t i = 0; i < c->source.mime_type.len; i++)
