@@ -63,7 +63,6 @@ check_serve(struct loader *ld)
 	    "sandbox_serve_token_file", c->sandbox_serve_token_file);
 	if (c->sandbox_serve.ptr == NULL)
 		return;
-	conf_error(ld->r, line, "sandbox_serve: not built yet");
 	if (!is_local(c))
 		conf_error(ld->r, line,
 		    "sandbox_serve: only this host's own sandbox can be lent; it needs "

@@ -16,7 +16,8 @@ enum {
 	FD_ADMIN = 9,    /* worker: the shared admin listener, if any */
 	FD_CONF = 10, /* builder: otari.conf, opened by the master (-1: stdin rules do not exist) */
 	FD_ENVIRON = 11, /* builder: sealed memfd with the start environment, NUL-separated */
-	FD_FIRST_FREE = 12,
+	FD_SERVE = 12,   /* worker 1: where the sandbox is lent to other gateways, if anywhere */
+	FD_FIRST_FREE = 13,
 };
 
 enum role { ROLE_MASTER, ROLE_SPAWNER, ROLE_BUILDER, ROLE_WORKER, ROLE_SWEEPER };

@@ -62,13 +62,13 @@ static const char *const role_names[] = {
 /* What each role must find open besides 0, 1, 2, FD_CTL, FD_BOARD and FD_LOG; what it may find. */
 static const struct {
 	int must[2];
-	int may[2];
+	int may[3];
 } role_fds[] = {
-    [ROLE_MASTER] = {{-1, -1}, {-1, -1}},
-    [ROLE_SPAWNER] = {{FD_INIT_EXE, -1}, {-1, -1}},
-    [ROLE_BUILDER] = {{FD_CONF, FD_ENVIRON}, {-1, -1}},
-    [ROLE_WORKER] = {{FD_LISTEN, -1}, {FD_SPAWNER, FD_ADMIN}},
-    [ROLE_SWEEPER] = {{-1, -1}, {-1, -1}},
+    [ROLE_MASTER] = {{-1, -1}, {-1, -1, -1}},
+    [ROLE_SPAWNER] = {{FD_INIT_EXE, -1}, {-1, -1, -1}},
+    [ROLE_BUILDER] = {{FD_CONF, FD_ENVIRON}, {-1, -1, -1}},
+    [ROLE_WORKER] = {{FD_LISTEN, -1}, {FD_SPAWNER, FD_ADMIN, FD_SERVE}},
+    [ROLE_SWEEPER] = {{-1, -1}, {-1, -1, -1}},
 };
 
 const char *
@@ -135,7 +135,8 @@ take_fds(enum role role, struct err *reterr)
 	for (int fd = 0; fd < FD_FIRST_FREE; fd++) {
 		bool must =
 		    fd <= FD_LOG || fd == role_fds[role].must[0] || fd == role_fds[role].must[1];
-		bool may = fd == role_fds[role].may[0] || fd == role_fds[role].may[1];
+		bool may = fd == role_fds[role].may[0] || fd == role_fds[role].may[1] ||
+			   fd == role_fds[role].may[2];
 		if (must && !is_open(fd))
 			return err_set(reterr, ERR_PROTO, "descriptor %d is missing", fd);
 		int unwanted = fd;

@@ -144,6 +144,8 @@ write_status(struct jw *w, struct master *m)
 	jw_ki64(w, "port", m->port);
 	if (m->admin_fd >= 0)
 		jw_ki64(w, "admin_port", m->admin_port);
+	if (m->serve_fd >= 0)
+		jw_ki64(w, "sandbox_serve_port", m->serve_port);
 	jw_ki64(w, "generation", (int64_t)snapshots_generation(m));
 	jw_kbool(w, "is_settled", publish_is_settled(&m->publish));
 	jw_ki64(w, "last_reload_s", m->last_reload_s);

@@ -93,17 +93,19 @@ start_children(struct master *m)
 	seat_set_workers(m, m->conf.workers);
 }
 
+/* A listener that its workers share. address STR_NULL: none. */
 static enum err_code
-open_admin(struct master *m, struct err *reterr)
+open_shared(
+    const char *key, struct str address, uint16_t *ret_port, int *ret_fd, struct err *reterr)
 {
 	struct str host;
-	if (m->conf.admin_listen.ptr == NULL || m->conf.admin_listen.len == 0)
+	if (address.ptr == NULL || address.len == 0)
 		return ERR_OK;
-	enum err_code rc = listen_split(m->conf.admin_listen, &host, &m->admin_port, reterr);
+	enum err_code rc = listen_split(address, &host, ret_port, reterr);
 	if (rc == ERR_OK)
-		rc = listen_open(host, &m->admin_port, true, &m->admin_fd, reterr);
+		rc = listen_open(host, ret_port, true, ret_fd, reterr);
 	if (rc != ERR_OK)
-		err_prefix(reterr, "admin_listen: ");
+		err_prefix(reterr, "%s: ", key);
 	return rc;
 }
 
@@ -121,7 +123,11 @@ take_place(struct master *m, struct err *reterr)
 	if (rc == ERR_OK)
 		rc = control_start(m, reterr);
 	if (rc == ERR_OK)
-		rc = open_admin(m, reterr);
+		rc = open_shared(
+		    "admin_listen", m->conf.admin_listen, &m->admin_port, &m->admin_fd, reterr);
+	if (rc == ERR_OK)
+		rc = open_shared(
+		    "sandbox_serve", m->conf.sandbox.serve, &m->serve_port, &m->serve_fd, reterr);
 	m->port = (uint16_t)m->conf.port;
 	return rc;
 }
@@ -137,6 +143,7 @@ warn_restart(const struct master_conf *old, const struct master_conf *new)
 	    {"host", !str_eq(old->host, new->host)},
 	    {"port", old->port != new->port},
 	    {"admin_listen", !str_eq(old->admin_listen, new->admin_listen)},
+	    {"sandbox_serve", !str_eq(old->sandbox.serve, new->sandbox.serve)},
 	    {"user", !str_eq(old->user, new->user)},
 	    {"state_dir", !str_eq(old->state_dir, new->state_dir)},
 	    {"pid_file", !str_eq(old->pid_file, new->pid_file)},
@@ -203,6 +210,9 @@ static void
 running(struct master *m)
 {
 	m->phase = MASTER_RUN;
+	if (m->serve_fd >= 0)
+		log_notice("lending the sandbox", LOG_STR("address", m->conf.sandbox.serve),
+		    LOG_INT("serve_port", m->serve_port));
 	log_notice("listening", LOG_STR("host", m->conf.host), LOG_INT("port", m->port),
 	    LOG_INT("admin_port", m->admin_port), LOG_INT("workers", m->conf.workers));
 	m->slot->state = BOARD_READY;
@@ -244,6 +254,7 @@ master_stop(struct master *m)
 	for (uint32_t i = 0; i < m->worker_seats; i++)
 		fd_close(&m->workers[i].listen_fd);
 	fd_close(&m->admin_fd);
+	fd_close(&m->serve_fd);
 	master_drain_workers(m);
 	master_step(m);
 }
@@ -352,7 +363,7 @@ init(struct master *m, const struct master_options *opt)
 	*m = (struct master){.opt = *opt, .uid = NOBODY_ID, .gid = NOBODY_ID};
 	m->is_root = geteuid() == 0;
 	m->exe_fd = m->environ_fd = m->null_fd = m->init_exe_fd = m->board_fd = -1;
-	m->conf_fd = m->pid_file_fd = m->admin_fd = m->ready_fd = -1;
+	m->conf_fd = m->pid_file_fd = m->admin_fd = m->serve_fd = m->ready_fd = -1;
 	m->log_fd = STDERR_FILENO;
 	TAILQ_INIT(&m->children);
 	publish_init(&m->publish, &publish_ops, m);

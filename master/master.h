@@ -69,8 +69,8 @@ struct master {
 	uint32_t uid, gid;
 	bool has_user;
 	int pid_file_fd;
-	uint16_t port, admin_port;
-	int admin_fd;
+	uint16_t port, admin_port, serve_port;
+	int admin_fd, serve_fd;
 
 	struct child_list children;
 	uint64_t last_key;

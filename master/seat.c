@@ -71,8 +71,11 @@ start_child(struct seat *s)
 	struct child *c;
 	int ctl;
 	s->starts++;
-	struct spawn_fd fds[3] = {{s->listen_fd, FD_LISTEN}, {m->admin_fd, FD_ADMIN}};
-	size_t n = s->role == ROLE_WORKER ? 2 : 0;
+	/* A lent session lives in one process, and so must all that is asked of it. */
+	int serve_fd = s->number == 1 ? m->serve_fd : -1;
+	struct spawn_fd fds[3] = {
+	    {s->listen_fd, FD_LISTEN}, {m->admin_fd, FD_ADMIN}, {serve_fd, FD_SERVE}};
+	size_t n = s->role == ROLE_WORKER ? ARRAY_LEN(fds) : 0;
 	if (spawn_role(m, s->role, s->number, fds, n, &c, &ctl, &e) != ERR_OK) {
 		log_error("cannot start a child", LOG_C("role", role_name(s->role)), LOG_ERR(&e));
 		return NULL;

@@ -21,6 +21,7 @@ struct http_client;
 struct http_server;
 struct jobs;
 struct publish;
+struct sandbox_serve;
 struct secrets;
 struct settlement;
 struct spool;
@@ -36,6 +37,8 @@ struct worker_env {
 	struct snapshot *keys_delta; /* or NULL */
 	struct secrets *secrets;
 	struct http_server *public_http, *admin_http;
+	struct http_server *serve_http; /* worker 1 only, where the sandbox is lent; else NULL */
+	struct sandbox_serve *serve;    /* with serve_http */
 	struct http_client *client;
 	struct jobs *sql; /* thread context: struct db * */
 	struct jobs *io;  /* thread context: NULL */

@@ -17,6 +17,7 @@
 #include "storage/spool.h"
 #include "storage/sql/db.h"
 #include "worker/api/api.h"
+#include "worker/api/sandbox_serve.h"
 #include "worker/code/session.h"
 #include "worker/env.h"
 #include "worker/http/http.h"
@@ -176,18 +177,24 @@ open_code(struct parts *p, int spawner_fd, struct err *reterr)
 
 /* --- HTTP ------------------------------------------------------------------------------------ */
 
-static enum err_code
-open_http(struct parts *p, struct err *reterr)
+static struct http_server_config
+http_config(const struct worker_env *env)
 {
-	struct worker_env *env = p->env;
 	const struct snap_settings *s = settings(env);
-	const struct http_server_config cfg = {
+	return (struct http_server_config){
 	    .head_timeout_ms = s->http_head_timeout_ms,
 	    .idle_timeout_ms = s->http_idle_timeout_ms,
 	    .body_min_bytes_per_s = BODY_MIN_BYTES_S,
 	    .write_stall_ms = s->http_write_stall_ms,
 	    .max_connections = s->max_connections,
 	};
+}
+
+static enum err_code
+open_http(struct parts *p, struct err *reterr)
+{
+	struct worker_env *env = p->env;
+	const struct http_server_config cfg = http_config(env);
 	enum err_code rc =
 	    http_server_new(env->base, &cfg, api_public_ops(), env, &env->public_http, reterr);
 	if (rc == ERR_OK)
@@ -203,6 +210,19 @@ parts_listen(struct parts *p, int fd, bool is_admin, struct err *reterr)
 {
 	struct http_server *s = is_admin ? p->env->admin_http : p->env->public_http;
 	return http_server_listen(s, fd, is_admin ? NULL : p->tls, reterr);
+}
+
+enum err_code
+parts_serve_sandbox(struct parts *p, int fd, struct err *reterr)
+{
+	struct worker_env *env = p->env;
+	const struct http_server_config cfg = http_config(env);
+	enum err_code rc =
+	    http_server_new(env->base, &cfg, sandbox_serve_ops(), env, &env->serve_http, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	env->serve = sandbox_serve_new(env);
+	return http_server_listen(env->serve_http, fd, p->tls, reterr);
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
@@ -315,6 +335,11 @@ parts_drain(struct parts *p, void (*on_drained)(void *arg), void *arg)
 	p->servers_open = 2;
 	http_server_drain(p->env->public_http, on_server_drained, p);
 	http_server_drain(p->env->admin_http, on_server_drained, p);
+	if (p->env->serve_http != NULL) {
+		p->servers_open++;
+		http_server_drain(p->env->serve_http, on_server_drained, p);
+		sandbox_serve_drain(p->env->serve);
+	}
 	if (start_timer(p, on_drain_poll, DRAIN_POLL_MS, &p->drain_poll, &e) != ERR_OK)
 		on_drained(arg);
 }
@@ -339,6 +364,8 @@ parts_close(struct parts **pp)
 	/* Exchanges first: closing them gives up calls, sessions and jobs of their requests. */
 	http_server_free(&env->public_http);
 	http_server_free(&env->admin_http);
+	http_server_free(&env->serve_http);
+	sandbox_serve_free(&env->serve);
 	publish_free(&env->publish);
 	jobs_free(&env->sql);
 	jobs_free(&env->io);

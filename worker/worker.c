@@ -61,6 +61,8 @@ serve(struct worker *w)
 		rc = parts_listen(w->parts, FD_LISTEN, false, &e);
 	if (rc == ERR_OK && is_open(FD_ADMIN))
 		rc = parts_listen(w->parts, FD_ADMIN, true, &e);
+	if (rc == ERR_OK && is_open(FD_SERVE))
+		rc = parts_serve_sandbox(w->parts, FD_SERVE, &e);
 	if (rc != ERR_OK) {
 		fail(w, "a worker cannot start", &e);
 		return;

@@ -1,4 +1,5 @@
-/* fuzz_protocol - what a sandbox elsewhere answers; the first byte says to what */
+/* fuzz_protocol - what a sandbox elsewhere answers, and what a gateway asks of ours; the first byte
+ * says which */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,15 @@ result(struct arena *a, enum code_kind kind, struct str in)
 		CHECK(protocol_name(r.files[i], &name) && code_name_ok(name));
 }
 
+static void
+exec(struct arena *a, struct str in)
+{
+	struct protocol_exec x;
+	struct err e;
+	if (protocol_read_exec(a, in, &x, &e) == ERR_OK)
+		CHECK(x.timeout_ms >= 1000 && x.timeout_ms <= PROTOCOL_TIMEOUT_MAX_S * 1000);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -51,7 +61,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	struct arena *a = arena_new(8u << 20);
 	struct str in = str_n(data + 1, size - 1);
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		session(a, in);
 		break;
@@ -63,6 +73,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		result(a, CODE_EDITOR, in);
+		break;
+	case 4:
+		exec(a, in);
 		break;
 	default:
 		CHECK(protocol_retry_after_s(in) <= PROTOCOL_RETRY_AFTER_MAX_S);

@@ -87,6 +87,14 @@ make_headers(const struct server *s, const struct ask_opts *o, bool typed)
 	return list;
 }
 
+static int
+port_of(const struct server *s, const struct ask_opts *o)
+{
+	if (o != NULL && o->admin)
+		return s->admin_port;
+	return o != NULL && o->serve ? s->serve_port : s->port;
+}
+
 void
 server_ask(struct server *s, const char *method, const char *path, struct str body,
     const struct ask_opts *o, struct reply *ret)
@@ -94,8 +102,7 @@ server_ask(struct server *s, const char *method, const char *path, struct str bo
 	CURL *e = curl_easy_init();
 	char url[2048];
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s",
-	    o != NULL && o->admin ? s->admin_port : s->port, path);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", port_of(s, o), path);
 	if (body.ptr != NULL) {
 		curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
 		curl_easy_setopt(e, CURLOPT_POSTFIELDS, body.ptr);
@@ -127,7 +134,7 @@ server_upload(struct server *s, const char *path, const char *filename, const ch
 	curl_mimepart *part;
 	char url[2048];
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", s->port, path);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d%s", port_of(s, o), path);
 	if (purpose != NULL) {
 		part = curl_mime_addpart(form);
 		curl_mime_name(part, "purpose");

@@ -239,6 +239,7 @@ start_daemon(struct server *s)
 		cr_assert_fail("the daemon does not listen; its log:\n%s", log != NULL ? log : "");
 	}
 	s->port = logged_number(s->log_path, LOG_LISTEN, "\"port\":");
+	s->serve_port = logged_number(s->log_path, "lending the sandbox", "\"serve_port\":");
 	s->admin_port = logged_number(s->log_path, LOG_LISTEN, "\"admin_port\":");
 	cr_assert(s->port > 0, "the log names no port");
 }
@@ -437,6 +438,9 @@ server_pids(struct server *s, const char *title, pid_t *pids, size_t max)
 		char path[300], *text = NULL;
 		size_t len = 0;
 
+		const struct server *other = s->opts.beside;
+		if (other != NULL && (pid == other->fake_pid || descends(pid, other->pid)))
+			continue;
 		if (pid <= 1 || pid == getpid() || pid == s->fake_pid || pid == s->opts.keep ||
 		    !descends(pid, getpid()))
 			continue;

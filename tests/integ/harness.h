@@ -16,6 +16,8 @@
 
 #include "base/buf.h"
 
+struct server;
+
 struct server_opts {
 	const char *conf;      /* more of otari.conf, or NULL */
 	const char *providers; /* more entries below `providers:`, indented by two; or NULL */
@@ -24,11 +26,14 @@ struct server_opts {
 	int workers;           /* 0: 2 */
 	bool tokenless;        /* makes no API key */
 	pid_t keep;            /* a child of the test's own (a database): none of the daemon's */
+	/* Another daemon of the test, which runs on. */
+	const struct server *beside;
 };
 
 struct server {
 	pid_t pid, fake_pid;
 	int port, admin_port, fake_port;
+	int serve_port; /* where it lends its sandbox; 0: nowhere */
 	char dir[256];
 	char conf_path[320], log_path[320], db_path[320];
 	char master_key[256], key[128];
@@ -77,6 +82,7 @@ struct ask_opts {
 	const char *type;           /* Content-Type; NULL: application/json */
 	const char *const *headers; /* NULL-terminated list of whole lines, or NULL */
 	bool admin;                 /* to the admin listener */
+	bool serve;                 /* to where the sandbox is lent */
 	size_t stop_after;          /* hang up after so many bytes of the answer; 0: never */
 };
 

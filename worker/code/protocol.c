@@ -193,6 +193,14 @@ read_failure(struct arena *a, struct jval content, struct protocol_result *r)
 		    a, "[the sandbox says: %.*s]\n", STR_FMT(str_sub(jv_str(a, code), 0, 64)));
 }
 
+/* Ours says how much was written when it sends less. */
+static uint64_t
+total_of(struct jval v, struct str sent)
+{
+	int64_t n = jv_i64_or(v, 0);
+	return n > 0 && (uint64_t)n > sent.len ? (uint64_t)n : sent.len;
+}
+
 enum err_code
 protocol_read_result(struct arena *a, enum code_kind kind, struct str body,
     struct protocol_result *ret, struct err *reterr)
@@ -216,6 +224,9 @@ protocol_read_result(struct arena *a, enum code_kind kind, struct str body,
 		    reterr, ERR_PROTO, "result_block.content.return_code: not an integer");
 	r.out = protocol_text(a, jv_get(content, "stdout"));
 	r.err = protocol_text(a, jv_get(content, "stderr"));
+	r.out_total = total_of(jv_get(content, "stdout_bytes"), r.out);
+	r.err_total = total_of(jv_get(content, "stderr_bytes"), r.err);
+	r.timed_out = jv_bool(jv_get(content, "timed_out"), false);
 	r.exec_ms = (uint32_t)protocol_count(jv_get(root, "execution_time_ms"));
 	if (kind == CODE_EDITOR && !jv_present(jv_get(content, "stdout")))
 		protocol_read_edit(a, content, &r);

@@ -49,7 +49,8 @@ MUST_CHECK enum err_code protocol_read_session(
     struct arena *a, struct str body, struct str *ret_id, struct err *reterr);
 
 struct protocol_result {
-	struct str out, err; /* whole; valid UTF-8 */
+	struct str out, err;           /* as sent; valid UTF-8 */
+	uint64_t out_total, err_total; /* of what was written there, at least what was sent */
 	int32_t return_code;
 	bool timed_out;    /* it says so as an error code */
 	struct str *files; /* as named in the block, in order, without doubles next to each other */
@@ -83,6 +84,30 @@ const char *protocol_edit_error(enum code_edit_error e); /* its error_code */
  * says that something failed. */
 struct str protocol_text(struct arena *a, struct jval v);
 int32_t protocol_count(struct jval v); /* 0: nothing that could be one */
+
+/* --- protocol_serve.c: the server's half -------------------------------------------------------
+ */
+#define PROTOCOL_TIMEOUT_DEFAULT_S 30u
+#define PROTOCOL_TIMEOUT_MAX_S     600u
+#define PROTOCOL_TIME_SIZE         64
+
+struct protocol_exec {
+	enum code_kind kind;
+	struct str program; /* python, bash */
+	struct code_edit edit;
+	uint32_t timeout_ms;
+	struct str tool_use_id; /* as sent, or empty */
+};
+/* ERR_UNSUPPORTED: an unknown tool; ERR_INPUT names the member. */
+MUST_CHECK enum err_code protocol_read_exec(
+    struct arena *a, struct str body, struct protocol_exec *ret, struct err *reterr);
+/* A path as a client may say it; *ret_name is relative to the working directory. False: it leads
+ * out, or is none. */
+bool protocol_read_path(struct str path, struct str *ret_name);
+/* The answer to an exec: all files that were made are only named (r->omitted). */
+void protocol_write_result(
+    const struct protocol_exec *x, const struct code_result *r, struct buf *dst);
+void protocol_write_time(uint64_t ns, char dst[PROTOCOL_TIME_SIZE]); /* RFC 3339, UTC */
 /* Whole seconds, 1 to PROTOCOL_RETRY_AFTER_MAX_S; else 0. */
 uint32_t protocol_retry_after_s(struct str header);
 

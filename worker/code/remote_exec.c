@@ -256,8 +256,8 @@ remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *
 		r.return_code = p->return_code;
 		r.out = kept(p->out, cfg->output_bytes);
 		r.err = kept(p->err, cfg->output_bytes);
-		r.out_total = p->out.len;
-		r.err_total = p->err.len;
+		r.out_total = p->out_total;
+		r.err_total = p->err_total;
 		r.omitted = s->omitted;
 		r.omitted_count = s->omitted_count;
 		r.omitted_total = (uint32_t)s->omitted_count;

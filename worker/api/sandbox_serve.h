@@ -1,0 +1,92 @@
+/* sandbox_serve.h - this host's sandbox, lent to other gateways: the code-execution protocol served
+ *
+ * Process: worker 1, loop thread, on a listener of its own (sandbox_serve). The other workers do
+ *          not listen there: a session lives in one process, and so every request of it must.
+ * Files:   sandbox_serve.c (life, token, routes), sandbox_serve_exec.c (create, exec, delete),
+ *          sandbox_serve_files.c (list, get, put).
+ * Owns:    the sessions that are lent and what is asked of them. A session is closed by DELETE,
+ * when nobody asked anything of it for sandbox_serve_idle_ms, when it broke, and when the worker
+ *          drains: whoever waits for it then reads 404.
+ * Limits:  sandbox_serve_max_sessions; SERVE_UPLOADS_MAX_BYTES of uploads on their way together.
+ */
+#ifndef OTARI_WORKER_API_SANDBOX_SERVE_H
+#define OTARI_WORKER_API_SANDBOX_SERVE_H
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/id.h"
+#include "worker/http/http.h"
+
+struct event;
+struct sandbox_serve;
+struct worker_env;
+
+/* Returns owned. */
+struct sandbox_serve *sandbox_serve_new(struct worker_env *env);
+void sandbox_serve_free(struct sandbox_serve **s); /* NULL allowed; after its HTTP server */
+/* Closes what is idle now, the rest when it has answered; opens nothing more. */
+void sandbox_serve_drain(struct sandbox_serve *s);
+const struct http_server_ops *sandbox_serve_ops(void); /* arg: the worker_env */
+
+/* --- between the files of this part -------------------------------------------------------------
+ */
+#define SERVE_UPLOADS_MAX_BYTES (512ull << 20)
+#define SERVE_RETRY_AFTER       "5"
+
+struct code_open;
+struct code_session;
+struct request;
+
+struct lent_work { /* a request that waits for a session; in its own memory */
+	TAILQ_ENTRY(lent_work) link;
+	struct request *req; /* reference */
+	struct lent *lent;
+	/* The session is gone: the request was answered; frees what hangs on it. */
+	void (*dropped)(struct lent_work *w);
+};
+
+struct lent {
+	TAILQ_ENTRY(lent) link;
+	char id[ID_SIZE];
+	struct sandbox_serve *serve;
+	struct code_session *session;
+	int64_t used_ms;
+	TAILQ_HEAD(lent_works, lent_work) works;
+};
+
+struct lent_open {
+	TAILQ_ENTRY(lent_open) link;
+	struct sandbox_serve *serve;
+	struct code_open *open;
+	struct request *req; /* reference */
+};
+
+struct sandbox_serve {
+	struct worker_env *env;
+	struct event *sweep;
+	TAILQ_HEAD(lents, lent) lents;
+	TAILQ_HEAD(lent_opens, lent_open) opens;
+	size_t count; /* of both */
+	uint64_t upload_bytes;
+	bool is_draining;
+};
+
+/* The session that the request's path names; NULL: 404 was answered. */
+struct lent *lent_of(struct request *req);
+void lent_begin(struct lent *l, struct lent_work *w, struct request *req);
+/* The work is over, however; closes a session that broke, or that is not to go on. */
+void lent_end(struct lent_work *w);
+void lent_close(struct lent *l);
+
+void serve_create(struct request *req);
+void serve_exec(struct request *req);
+void serve_delete(struct request *req);
+void serve_list(struct request *req);
+void serve_get(struct request *req);
+void serve_put(struct request *req);
+
+#endif
