@@ -6,6 +6,7 @@
 # RUN_CONF=FILE    serves with that file, as it is, instead of one that is made here
 # OTARI_PORT=8000  where to listen, on loopback; OTARI_HOST=0.0.0.0 to be reached from elsewhere
 # RUN_STATE=FOLDER keeps the state there
+# RUN_PROVIDERS=FILE adds its lines to the providers of the file that is made
 #
 # As root the state is in /var/lib/otari-dev and the server's processes run as user otari; as a plain
 # user it is in ./run. With no provider's key in the environment the demo model answers.
@@ -115,10 +116,12 @@ if [ -z "${RUN_CONF:-}" ]; then
 		echo "sandbox_url: \"local:\""
 		echo "log_format: text"
 		[ -z "$user" ] || echo "user: $user"
+		[ -z "$demo_url${RUN_PROVIDERS:-}" ] || echo "providers:"
 		if [ -n "$demo_url" ]; then
-			printf 'providers:\n  demo:\n    provider_type: openai\n    wire: chat\n'
+			printf '  demo:\n    provider_type: openai\n    wire: chat\n'
 			printf '    api_base: %s\n    api_key: none\n' "$demo_url"
 		fi
+		[ -z "${RUN_PROVIDERS:-}" ] || cat "$RUN_PROVIDERS"
 	} >"$conf.new" && mv "$conf.new" "$conf" || exit 1
 fi
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# printed.sh - what `make run` prints works: its three requests, pasted, against the demo model
+# printed.sh - what `make run` prints works: its three requests, pasted, against the demo model; `make demo`
 #
 #   tools/test/printed.sh [BUILD]
 #
@@ -69,5 +69,17 @@ wait "$run_pid"
 run_pid=
 check "it stops" has '\(msg":"\| \)stopped' "$dir/out"
 check "nothing is left" all_gone $pids
+
+# --- make demo: a gateway of its own ---------------------------------------------------------------------
+unset RUN_STATE OTARI_PORT
+OTARI_TEST_TMP=$dir/tmp ${MAKE:-make} --no-print-directory BUILD="${1:-asan}" demo >"$dir/demo" 2>&1
+status=$?
+if [ "$status" -eq 2 ] && grep -q '^The sandbox is not there' "$dir/demo" && [[ ${OTARI_TEST_REQUIRE:-} != *sandbox* ]]; then
+	echo "SKIPPED sandbox"
+else
+	check "make demo: all ok" has '^[1-9][0-9]* ok, 0 not ok, 0 skipped$' "$dir/demo"
+	check "make demo: its status" test "$status" -eq 0
+fi
+check "make demo leaves nothing" test -z "$(ls -d "$dir"/tmp/otari-demo.* 2>/dev/null)"
 echo "$ok passed, $bad failed"
 [ "$bad" -eq 0 ]
