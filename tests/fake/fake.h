@@ -3,7 +3,8 @@
  * Process: fake-provider; one loop, one thread, loopback only.
  * Speaks Chat Completions (/v1/chat/completions), Messages (/v1/messages) and Responses
  * (/v1/responses). What it does is told by the model that is asked for (scenario.c has the list),
- * or in advance by POST /_next.
+ * or in advance by POST /_next. It also plays a sandbox on another host, below /sandbox/
+ * (sandbox.c).
  */
 #ifndef OTARI_TESTS_FAKE_FAKE_H
 #define OTARI_TESTS_FAKE_FAKE_H
@@ -49,6 +50,9 @@ void responses_reply_stream(struct pace *p, struct answer *a);
 
 /* recorded.c: the file of the folder OTARI_RECORDED that the model names; false: there is none. */
 bool recorded_run(struct ask *q, const char *name);
+
+/* sandbox.c: false: it is none of its paths. */
+bool sandbox_run(struct evhttp_request *req);
 
 /* control.c */
 void control_note(struct evhttp_request *req); /* keeps it for GET /_last */

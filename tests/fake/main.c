@@ -70,6 +70,8 @@ static void
 on_other(struct evhttp_request *req, void *arg)
 {
 	(void)arg;
+	if (sandbox_run(req))
+		return;
 	control_note(req);
 	if (!control_next(req))
 		scenario_error(req, FAKE_CHAT, 404, "no such path");

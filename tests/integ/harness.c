@@ -191,7 +191,10 @@ server_write_conf(struct server *s, const char *more)
 		buf_printf(&b, "database_url: \"sqlite:///%s\"\n", s->db_path);
 	buf_printf(&b, "master_key: %s\nworkers: %d\nlog_format: json\nlog_level: info\n",
 	    s->master_key, o->workers > 0 ? o->workers : 2);
-	if (o->sandbox != NULL)
+	if (o->sandbox != NULL && strncmp(o->sandbox, "fake:", 5) == 0)
+		buf_printf(&b, "sandbox_url: \"http://127.0.0.1:%d/sandbox/%s\"\n", s->fake_port,
+		    o->sandbox + 5);
+	else if (o->sandbox != NULL)
 		buf_printf(&b, "sandbox_url: \"%s\"\n", o->sandbox);
 	if (geteuid() == 0)
 		buf_printf(&b, "user: %s\n", getpwnam("otari") != NULL ? "otari" : "nobody");

@@ -21,11 +21,12 @@ struct server;
 struct server_opts {
 	const char *conf;      /* more of otari.conf, or NULL */
 	const char *providers; /* more entries below `providers:`, indented by two; or NULL */
-	const char *sandbox;   /* sandbox_url; NULL: the key is absent */
-	const char *database;  /* database_url; NULL: SQLite in the directory */
-	int workers;           /* 0: 2 */
-	bool tokenless;        /* makes no API key */
-	pid_t keep;            /* a child of the test's own (a database): none of the daemon's */
+	const char
+	    *sandbox; /* sandbox_url; "fake:NAME": tests/fake/sandbox.c; NULL: the key is absent */
+	const char *database; /* database_url; NULL: SQLite in the directory */
+	int workers;          /* 0: 2 */
+	bool tokenless;       /* makes no API key */
+	pid_t keep;           /* a child of the test's own (a database): none of the daemon's */
 	/* Another daemon of the test, which runs on. */
 	const struct server *beside;
 };

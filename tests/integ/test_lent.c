@@ -177,7 +177,7 @@ Test(lent, e8_all_files_are_there_in_every_round)
 	struct text ids[3];
 	struct buf talk = BUF_INIT(65536);
 	struct reply r;
-	char name[16], bytes[16];
+	char name[32], bytes[32];
 
 	buf_add(&talk, STR("{\"role\":\"user\",\"content\":["));
 	for (int i = 0; i < 3; i++) {
