@@ -28,8 +28,12 @@ decode(struct collect_check *c, uint8_t type, struct str p)
 	struct frame_entry entry;
 	if (frame_file_get(p, &file))
 		CHECK(frame_path_ok(file.path) && file.path.ptr + file.path.len == p.ptr + p.len);
-	(void)(frame_run_get(p, &run) && frame_ready_get(p, &ready) && frame_put_done_get(p, &put));
-	(void)(frame_result_get(p, &result) && frame_check_get(p, &check));
+	(void)frame_run_get(p, &run);
+	(void)frame_ready_get(p, &ready);
+	(void)frame_put_done_get(p, &put);
+	(void)frame_result_get(p, &result);
+	if (frame_check_get(p, &check))
+		CHECK(check.text.len <= p.len);
 	if (frame_edit_get(p, &edit))
 		CHECK(edit.path.len + edit.old.len + edit.text.len == p.len - 20);
 	if (frame_convert_get(p, &convert))

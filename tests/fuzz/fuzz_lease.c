@@ -20,5 +20,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(strlen(m.settings.settings.python) < LEASE_PATH_MAX);
 	if (m.type == LEASE_MSG_LEASE)
 		CHECK(strlen(m.request.workspace) <= LEASE_WORKSPACE_MAX);
+	if (m.type == LEASE_MSG_STATS) {
+		CHECK(strlen(m.stats.zygote_text) < sizeof(m.stats.zygote_text));
+		CHECK(strcmp(lease_zygote_name(m.stats.zygote), "unknown") != 0);
+	}
+	if (m.type == LEASE_MSG_SELFTEST)
+		for (size_t i = 0; i < SB_LAYERS_; i++)
+			CHECK(strcmp(lease_layer_state_name(m.selftest.layer[i].state),
+				  "unknown") != 0);
 	return 0;
 }
