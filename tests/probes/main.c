@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -67,17 +68,40 @@ run_file(struct probe_host *h, const char *path)
 	return r.return_code;
 }
 
+/* In which modes a group runs: what has to do with the walls in every one, all else where it is
+ * likely to find something new. */
+enum breadth { ONCE, ENDS, EVERY, BARE_TOO };
+
 static const struct {
 	const char *name;
 	void (*run)(struct probe_host *h);
-	bool is_bare; /* also where the namespaces stand alone */
-	bool is_once; /* in one mode: it finds the same in every one */
-} groups[] = {{"python", probes_python, false, false}, {"bash", probes_bash, false, false},
-    {"edit", probes_edit, false, false}, {"convert", probes_convert, false, true},
-    {"mixed", probes_mixed, false, true}, {"escape", probes_escape, true, false},
-    {"pair", probes_pair, true, false}, {"files", probes_files, false, false},
-    {"abuse", probes_abuse, false, false}, {"exhaust", probes_exhaust, false, false},
-    {"measure", probes_measure, false, true}};
+	enum breadth breadth;
+} groups[] = {{"python", probes_python, ENDS}, {"bash", probes_bash, ENDS},
+    {"edit", probes_edit, ENDS}, {"convert", probes_convert, ONCE}, {"mixed", probes_mixed, ONCE},
+    {"escape", probes_escape, BARE_TOO}, {"pair", probes_pair, BARE_TOO},
+    {"files", probes_files, ENDS}, {"abuse", probes_abuse, EVERY},
+    {"exhaust", probes_exhaust, EVERY}, {"measure", probes_measure, ONCE}};
+
+static bool
+is_for(const char *name, enum breadth b)
+{
+	bool is_first = strcmp(probe_mode.name, "best") == 0;
+	bool is_end = is_first || getenv("PROBES_MODE") != NULL ||
+		      (probe_mode.is_plain && probe_mode.is_cold);
+	if (!probe_wants(name))
+		return false;
+	if ((probe_mode.without & JAIL_WITHOUT_SECCOMP) != 0)
+		return b == BARE_TOO;
+	return b >= EVERY || (b == ENDS ? is_end : is_first);
+}
+
+static void
+took(const char *name, int64_t since_ms)
+{
+	probe_end();
+	(void)printf("took      %s: %s %lld ms\n", probe_mode.name, name,
+	    (long long)(clock_mono_ms() - since_ms));
+}
 
 /* All groups in one mode. False: nothing could be tried, and that is to be the exit status. */
 static bool
@@ -103,24 +127,29 @@ run_mode(const char *init, int *ret_code)
 		*ret_code = run_file(&h, getenv("PROBES_RUN"));
 		return false;
 	}
+	int64_t began = clock_mono_ms();
 	if (!probe_mode.is_cold)
 		probes_zygote(&h); /* first: the others are to run in its children */
-	bool has_filter = (probe_mode.without & JAIL_WITHOUT_SECCOMP) == 0;
-	for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-		if (probe_wants(groups[i].name) && (has_filter || groups[i].is_bare) &&
-		    (!groups[i].is_once || strcmp(probe_mode.name, "best") == 0))
-			groups[i].run(&h);
+	took("zygote", began);
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+		if (!is_for(groups[i].name, groups[i].breadth))
+			continue;
+		began = clock_mono_ms();
+		groups[i].run(&h);
+		took(groups[i].name, began);
+	}
 	probe_end();
 	probe_stop(&h);
-	if (probe_wants("bounds") && has_filter)
+	began = clock_mono_ms();
+	if (is_for("bounds", ENDS))
 		probes_bounds(init);
-	if (probe_wants("life") && has_filter)
+	if (is_for("life", ENDS))
 		probes_life(&h, init);
-	if (probe_wants("zygote") && strcmp(probe_mode.name, "best") == 0)
+	if (is_for("zygote", ONCE))
 		probes_followed(init);
-	if (probe_wants("filler") && strcmp(probe_mode.name, "best") == 0)
+	if (is_for("filler", ONCE))
 		probes_filler(&h, init);
-	probe_end();
+	took("the rest", began);
 	return true;
 }
 

@@ -3,9 +3,9 @@
 #
 #   tools/bench/attack.sh [ROUNDS]     (3)     SECONDS_EACH=6 ATTACKERS=2 CONNECTIONS=4 WORKERS=2
 #
-# Each round measures plain chat requests (2 ms apart on each connection) with nothing beside them, and then beside each
-# attack: ATTACKERS requests at a time whose code forks, takes memory, writes output or computes without end. Prints a
-# Markdown table of medians, with the ratio to the idle figures of the same rounds; also in build/attack.md.
+# Each round measures plain chat requests (2 ms apart on each connection) beside each attack, and right before it with
+# nothing beside them. An attack: ATTACKERS requests at a time whose code forks, takes memory, writes output or computes
+# without end. Prints a Markdown table of medians over the rounds, ratios too; also in build/attack.md.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tools/test/lib.sh
@@ -61,8 +61,8 @@ measure warm-up
 : >"$dir/figures"
 for round in $(seq "$rounds"); do
 	echo "round $round of $rounds" >&2
-	measure idle
 	for name in forks memory output computing; do
+		measure "idle-$name"
 		running=()
 		for i in $(seq "$attackers"); do
 			attack $name &
@@ -76,16 +76,21 @@ for round in $(seq "$rounds"); do
 	done
 done
 
+ratio() { # NAME COLUMN: the middle one of the rounds' ratios
+	paste -d ' ' <(awk -v n="$1" -v c="$2" '$1 == n { print $c }' "$dir/figures") <(awk -v n="idle-$1" -v c="$2" '$1 == n { print $c }' "$dir/figures") |
+		awk '{ print $1 / $2 }' | sort -g | awk '{ v[NR] = $1 } END { printf "%.2f", v[int((NR + 1) / 2)] }'
+}
 report() {
 	local name
 	echo "$(date -u +%F), $(nproc) processors, load average $(cut -d ' ' -f 1-3 /proc/loadavg), $rounds rounds of $seconds s, $workers workers, $attackers attackers; memory_cgroup:" \
 		"$("$out/otarictl" -c "$dir/otari.conf" sandbox check | awk '$1 == "memory_cgroup" { print $2 }')."
 	echo
-	echo "| beside the requests | requests/s | p50, ms | p99, ms | p50 : idle | p99 : idle |"
+	echo "| beside the requests | requests/s | p50, ms (idle before) | p99, ms (idle before) | p50 : idle | p99 : idle |"
 	echo "|---|---|---|---|---|---|"
-	for name in idle forks memory output computing; do
-		awk -v n=$name -v r="$(median $name 2)" -v a="$(median $name 3)" -v b="$(median $name 4)" -v ia="$(median idle 3)" -v ib="$(median idle 4)" \
-			'BEGIN { printf "| %s | %d | %.2f | %.2f | %.2f | %.2f |\n", n, r, a / 1000, b / 1000, a / ia, b / ib }'
+	for name in forks memory output computing; do
+		awk -v n=$name -v r="$(median $name 2)" -v a="$(median $name 3)" -v b="$(median $name 4)" -v ia="$(median idle-$name 3)" \
+			-v ib="$(median idle-$name 4)" -v ra="$(ratio $name 3)" -v rb="$(ratio $name 4)" \
+			'BEGIN { printf "| %s | %d | %.2f (%.2f) | %.2f (%.2f) | %s | %s |\n", n, r, a / 1000, ia / 1000, b / 1000, ib / 1000, ra, rb }'
 	done
 }
 report | tee build/attack.md

@@ -49,7 +49,7 @@ struct local_backend {
 
 struct local_capture {
 	int fd;
-	struct event *ev;
+	struct event *ev, *ev_pause;
 	struct buf kept;
 	uint64_t total;
 };
@@ -115,6 +115,7 @@ void local_put_frame(struct local_session *s, struct code_op *op, uint8_t type, 
 
 /* local_exec.c */
 bool local_captures_init(struct local_session *s, int out, int err);
+void local_captures_stop(struct local_session *s); /* reads no more until the next call */
 void local_captures_done(struct local_session *s);
 void local_exec_start(struct local_session *s, struct code_op *op);
 void local_exec_frame(

@@ -14,6 +14,9 @@
 #define ANSWER_SLACK_MS 30000
 /* Bytes of output read in one go before the loop serves others. */
 #define READ_MAX (64u << 10)
+/* Between two reads of what is only counted: a flood costs the worker a few per cent of a
+ * processor, whatever the code's pace is. */
+#define PAUSE_US 1000
 
 /* Room for our own lines at the end. */
 #define NOTE_MAX 256u
@@ -46,11 +49,21 @@ read_output(struct local_session *s, struct local_capture *c, bool keep)
 }
 
 static void
+on_output(struct local_session *s, struct local_capture *c)
+{
+	static const struct timeval pause = {0, PAUSE_US};
+	if (!read_output(s, c, true) || c->kept.len < c->kept.max - NOTE_MAX)
+		return;
+	(void)event_del(c->ev);
+	(void)evtimer_add(c->ev_pause, &pause);
+}
+
+static void
 on_out(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
 	struct local_session *s = arg;
-	(void)read_output(s, &s->out, true);
+	on_output(s, &s->out);
 }
 
 static void
@@ -58,7 +71,15 @@ on_err(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
 	struct local_session *s = arg;
-	(void)read_output(s, &s->err, true);
+	on_output(s, &s->err);
+}
+
+static void
+on_pause_over(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	struct local_capture *c = arg;
+	(void)event_add(c->ev, NULL);
 }
 
 bool
@@ -72,8 +93,20 @@ local_captures_init(struct local_session *s, int out, int err)
 	buf_init(&s->err.kept, max);
 	s->out.ev = event_new(base, out, EV_READ | EV_PERSIST, on_out, s);
 	s->err.ev = event_new(base, err, EV_READ | EV_PERSIST, on_err, s);
-	return s->out.ev != NULL && s->err.ev != NULL && fd_set_nonblock(out, true) &&
-	       fd_set_nonblock(err, true);
+	s->out.ev_pause = evtimer_new(base, on_pause_over, &s->out);
+	s->err.ev_pause = evtimer_new(base, on_pause_over, &s->err);
+	return s->out.ev != NULL && s->err.ev != NULL && s->out.ev_pause != NULL &&
+	       s->err.ev_pause != NULL && fd_set_nonblock(out, true) && fd_set_nonblock(err, true);
+}
+
+void
+local_captures_stop(struct local_session *s)
+{
+	struct local_capture *both[] = {&s->out, &s->err};
+	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+		(void)event_del(both[i]->ev);
+		(void)event_del(both[i]->ev_pause);
+	}
 }
 
 void
@@ -82,6 +115,7 @@ local_captures_done(struct local_session *s)
 	struct local_capture *both[] = {&s->out, &s->err};
 	for (size_t i = 0; i < ARRAY_LEN(both); i++) {
 		event_free(both[i]->ev);
+		event_free(both[i]->ev_pause);
 		buf_done(&both[i]->kept);
 		fd_close(&both[i]->fd);
 	}
@@ -309,8 +343,7 @@ take_result(struct local_session *s, struct str payload)
 	if (s->has_result || !frame_result_get(payload, &s->result))
 		return false;
 	s->has_result = true;
-	(void)event_del(s->out.ev);
-	(void)event_del(s->err.ev);
+	local_captures_stop(s);
 	drain(s, &s->out, true);
 	drain(s, &s->err, true);
 	return true;

@@ -185,8 +185,7 @@ local_session_stop(struct code_session *port)
 	(void)event_del(s->ev_read);
 	(void)event_del(s->ev_write);
 	(void)event_del(s->ev_late);
-	(void)event_del(s->out.ev);
-	(void)event_del(s->err.ev);
+	local_captures_stop(s);
 	local_release(s->link, s->lease_id);
 }
 
