@@ -221,7 +221,7 @@ parts_serve_sandbox(struct parts *p, int fd, struct err *reterr)
 	    http_server_new(env->base, &cfg, sandbox_serve_ops(), env, &env->serve_http, reterr);
 	if (rc != ERR_OK)
 		return rc;
-	env->serve = sandbox_serve_new(env);
+	env->serve = sandbox_serve_new(env, fd);
 	return http_server_listen(env->serve_http, fd, p->tls, reterr);
 }
 

@@ -25,8 +25,8 @@ struct event;
 struct sandbox_serve;
 struct worker_env;
 
-/* Returns owned. */
-struct sandbox_serve *sandbox_serve_new(struct worker_env *env);
+/* Returns owned. listen_fd: the listener that it will be given, borrowed. */
+struct sandbox_serve *sandbox_serve_new(struct worker_env *env, int listen_fd);
 void sandbox_serve_free(struct sandbox_serve **s); /* NULL allowed; after its HTTP server */
 /* Closes what is idle now, the rest when it has answered; opens nothing more. */
 void sandbox_serve_drain(struct sandbox_serve *s);
@@ -73,6 +73,7 @@ struct sandbox_serve {
 	size_t count; /* of both */
 	uint64_t upload_bytes;
 	bool is_draining;
+	bool is_loopback; /* nobody outside of this host reaches the listener */
 };
 
 /* The session that the request's path names; NULL: 404 was answered. */
