@@ -98,6 +98,7 @@ write_state(struct jw *w, const struct master *m, const struct lease_selftest *r
 	jw_ki64(w, "made", (int64_t)s->made);
 	jw_ki64(w, "made_mean_us", s->made > 0 ? (int64_t)(s->made_us / s->made) : 0);
 	jw_ki64(w, "failed", (int64_t)s->failed);
+	jw_ki64(w, "memory_kills", (int64_t)s->memory_kills);
 	jw_end_object(w);
 }
 

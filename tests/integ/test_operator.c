@@ -41,11 +41,15 @@ Test(operator_view, a_sandbox_tells_its_walls_its_sessions_and_how_runs_ended)
 
 	run(s, RUN("print(6 * 7)"));
 	run(s, RUN("import os; os._exit(3)"));
+	run(s,
+	    RUN("import os\\nfor i in range(4):\\n    if os.fork() == 0: b = bytearray(400 << 20); "
+		"b[::4096] = b'x' * len(b[::4096]); os.wait()\\nos.wait()"));
 	cr_expect_eq(
 	    server_metric(s, "otari_sandbox_layer{layer=\"seccomp\",state=\"active\"}"), 1);
 	cr_expect_eq(
 	    server_metric(s, "otari_sandbox_layer{layer=\"seccomp\",state=\"missing\"}"), 0);
 	cr_expect_eq(server_metric(s, "otari_sandbox_kills_total{reason=\"died\"}"), 1);
+	cr_expect_eq(server_metric(s, "otari_sandbox_kills_total{reason=\"memory\"}"), 1);
 	cr_expect_eq(server_metric(s, "otari_sandbox_kills_total{reason=\"timeout\"}"), 0);
 	cr_expect_gt(server_metric(s, "otari_sandbox_lease_wait_microseconds_total"), 0);
 	cr_expect(reaches(s, "otari_sandbox_session_seconds_count", 2), "sessions made");

@@ -298,6 +298,7 @@ finish(struct local_session *s, struct code_op *op, const struct err *failed, ui
 	    .timed_out = (s->result.flags & FRAME_RESULT_TIMED_OUT) != 0,
 	    .died = (s->result.flags & FRAME_RESULT_DIED) != 0,
 	    .flooded = s->is_flooded,
+	    .out_of_memory = (s->result.flags & FRAME_RESULT_MEMORY) != 0,
 	    .return_code = s->result.return_code,
 	    .out = buf_str(&s->out.kept),
 	    .err = buf_str(&s->err.kept),

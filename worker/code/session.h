@@ -179,6 +179,7 @@ struct code_result {              /* borrowed until return */
 	const struct err *failed; /* the session broke: close it; the rest is what arrived */
 	bool timed_out;           /* over the time limit */
 	bool flooded;             /* ended: too much output */
+	bool out_of_memory;       /* a process at least was ended for want of it */
 	bool died; /* the interpreter is gone (exit, crash, kill): variables are lost, files kept; a
 		    * fresh one serves the next call. err ends with a line that says so. */
 	int32_t return_code; /* 0; 1 uncaught exception; N of sys.exit(N); 128+signal; 124 timed out

@@ -215,6 +215,8 @@ count_ends(struct board_slot *slot, const struct code_result *r)
 		board_count(slot, BC_KILLS_TIMEOUT, 1);
 	else if (r->flooded)
 		board_count(slot, BC_KILLS_FLOOD, 1);
+	else if (r->out_of_memory)
+		board_count(slot, BC_KILLS_MEMORY, 1);
 	else if (r->died)
 		board_count(slot, BC_KILLS_DIED, 1);
 }
