@@ -300,16 +300,28 @@ Test(code_files, e12_a_provider_that_runs_the_code_gets_a_copy)
 		cr_expect_eq(provider_count(s), before + 1, "the model is not asked");
 		reply_done(&r);
 	}
-	fake_ask(s, "POST", "/_next",
-	    STR("{\"status\":413,\"pieces\":[\"{\\\"type\\\":\\\"error\\\",\\\"error\\\":{"
-		"\\\"type\\\":"
-		"\\\"request_too_large\\\",\\\"message\\\":\\\"too big for us\\\"}}\"]}"),
-	    &r);
-	reply_done(&r);
-	ask_with(s, "claude:text", DATED, NULL, message(ids, 1, "go"), &r);
-	cr_expect_eq(r.status, 413, "%ld %s", r.status, r.body.ptr);
-	HAS(r, "too big for us");
-	reply_done(&r);
+	static const struct {
+		int status, shown;
+	} refusals[] = {{413, 413}, {404, 502}, {400, 502}, {401, 502}, {500, 502}, {429, 429}};
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		char next[256];
+		(void)snprintf(next, sizeof(next),
+		    "{\"status\":%d,\"headers\":{\"Retry-After\":\"7\"},\"pieces\":[\"{"
+		    "\\\"type\\\":"
+		    "\\\"error\\\",\\\"error\\\":{\\\"type\\\":\\\"x\\\",\\\"message\\\":"
+		    "\\\"no\\\"}}\"]}",
+		    refusals[i].status);
+		fake_ask(s, "POST", "/_next", str_c(next), &r);
+		reply_done(&r);
+		ask_with(s, "claude:text", DATED, NULL, message(ids, 1, "go"), &r);
+		cr_expect_eq(r.status, refusals[i].shown, "%d: %ld %s", refusals[i].status,
+		    r.status, r.body.ptr);
+		HAS(r, ids[0].s);
+		if (refusals[i].status == 429)
+			cr_expect(
+			    str_eq(reply_header(&r, "retry-after"), STR("7")), "%s", r.head.ptr);
+		reply_done(&r);
+	}
 	server_stop(&s);
 }
 

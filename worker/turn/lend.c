@@ -44,12 +44,21 @@ finish(struct lend *l, const struct failure *f)
 	request_put(&req);
 }
 
-/* why: empty, or what the provider said. */
-static void
-fail(struct lend *l, int status, struct str why)
+/* What the client can do something about; the rest is between us and the provider. */
+static int
+shown_status(int status)
 {
+	return status == 413 || status == 429 || status == 503 || status == 529 ? status : 502;
+}
+
+/* said: what the provider said; NULL: it was not asked. */
+static void
+fail(struct lend *l, int status, const struct failure *said)
+{
+	struct str why = said != NULL ? said->message : STR("");
 	struct failure f = {
-	    .status = status,
+	    .status = shown_status(status),
+	    .retry_after = said != NULL ? said->retry_after : STR(""),
 	    .message = arena_printf(l->req->arena, "the provider did not take the file %.*s%s%.*s",
 		STR_FMT(l->next->file_id), why.len > 0 ? ": " : "", STR_FMT(why)),
 	    .cause = STR("a file could not be copied to the provider"),
@@ -122,7 +131,7 @@ on_copied(void *arg, struct str id, const struct failure *f)
 	struct lend *l = arg;
 	l->copy = NULL;
 	if (f != NULL) {
-		fail(l, f->status, f->message);
+		fail(l, f->status, f);
 		return;
 	}
 	l->next->lent_id = id;
@@ -150,7 +159,7 @@ opened(struct job *j, bool cancelled)
 		return;
 	}
 	if (cancelled || l->rc != ERR_OK) {
-		fail(l, cancelled || l->rc == ERR_BUSY ? 503 : 502, STR(""));
+		fail(l, cancelled || l->rc == ERR_BUSY ? 503 : 502, NULL);
 		return;
 	}
 	struct file_copy_source source = {
@@ -158,7 +167,7 @@ opened(struct job *j, bool cancelled)
 	l->fd = -1;
 	if (file_copy_start(l->req->env->client, l->req->arena, l->target, &source, on_copied, l,
 		&l->copy, &l->err) != ERR_OK)
-		fail(l, 502, STR(""));
+		fail(l, 502, NULL);
 }
 
 static bool
@@ -180,7 +189,7 @@ open_next(struct lend *l)
 	l->is_opening = true;
 	if (jobs_submit(l->req->env->io, &l->job, &l->err) != ERR_OK) {
 		l->is_opening = false;
-		fail(l, 503, STR(""));
+		fail(l, 503, NULL);
 	}
 }
 

@@ -266,6 +266,8 @@ on_lent(void *arg, const struct failure *f)
 		return;
 	}
 	t->req->cause = f->cause;
+	if (f->retry_after.len > 0)
+		http_reply_header(t->req->x, "Retry-After", f->retry_after);
 	turn_fail(t, f->status, NULL, f->message);
 }
 
