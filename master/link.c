@@ -101,12 +101,14 @@ drain(struct link *l)
 		child_set_state(l->child, CHILD_DRAINING, until);
 }
 
+/* Also to one that drains: requests that it still has may want a sandbox. */
 static void
 send_sockets(struct master *m)
 {
 	struct child *w;
 	TAILQ_FOREACH(w, &m->children, link)
-		if (w->role == ROLE_WORKER && child_state_is_wanted(w->state))
+		if (w->role == ROLE_WORKER &&
+		    (child_state_is_wanted(w->state) || w->state == CHILD_DRAINING))
 			link_send_socket(m, w);
 }
 

@@ -455,3 +455,28 @@ Test(master, a_replaced_spawner_does_not_wait_for_ever)
 	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
 	server_stop(&s);
 }
+
+/* A worker that drains still has requests, and they may want a sandbox later on. */
+Test(master, a_draining_worker_knows_the_new_spawner)
+{
+	struct server *s = start_with_sandbox();
+	static const char body[] = CODE_BODY("print(6 * 7)");
+	char out[4096];
+	long log_at = server_log_end(s), child_at = log_at;
+
+	int fd = server_connect(s);
+	cr_assert_gt(dprintf(fd,
+			 "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: %s\r\n"
+			 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%.9s",
+			 s->key, sizeof(body) - 1, body),
+	    0);
+	server_write_conf(s, "sql_threads: 3\nsandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(server_wait_log(s, "this spawner has drained", &log_at));
+	for (int i = 0; i < 2; i++) /* the old spawner, and the worker without a request */
+		cr_assert(server_wait_log(s, "\"child ended\"", &child_at));
+	cr_assert_gt(dprintf(fd, "%s", body + 9), 0);
+	cr_expect(stream_wait(fd, "42\\n"), "no sandbox for it");
+	close(fd);
+	server_stop(&s);
+}
