@@ -27,10 +27,20 @@ phase_name(enum master_phase p)
 	return names[p];
 }
 
+/* On another host: whether it can be reached is seen by who asks it. */
+static bool
+is_remote(const struct master *m)
+{
+	return m->conf.sandbox.url.len > 0 && !link_is_wanted(&m->conf);
+}
+
 static const char *
-sandbox_state_name(uint32_t state)
+sandbox_state_name(const struct master *m)
 {
 	static const char *const names[] = {"off", "testing", "ready", "refused"};
+	uint32_t state = m->board->sandbox_state;
+	if (is_remote(m))
+		return "remote";
 	return state < ARRAY_LEN(names) ? names[state] : "unknown";
 }
 
@@ -107,8 +117,10 @@ write_sandbox(struct jw *w, const struct master *m)
 {
 	const struct lease_selftest *r = link_selftest(m);
 	jw_object(w);
-	jw_kcstr(w, "state", sandbox_state_name(m->board->sandbox_state));
-	if (r != NULL) {
+	jw_kcstr(w, "state", sandbox_state_name(m));
+	if (is_remote(m)) {
+		jw_kstr(w, "url", m->conf.sandbox.url);
+	} else if (r != NULL) {
 		jw_kcstr(w, "text", r->text);
 		write_state(w, m, r);
 		jw_key(w, "layers");
@@ -154,7 +166,7 @@ write_status(struct jw *w, struct master *m)
 		jw_kcstr(w, "last_reload_error", m->last_error);
 	jw_key(w, "sandbox");
 	jw_object(w);
-	jw_kcstr(w, "state", sandbox_state_name(m->board->sandbox_state));
+	jw_kcstr(w, "state", sandbox_state_name(m));
 	jw_end_object(w);
 	jw_key(w, "children");
 	jw_array(w);

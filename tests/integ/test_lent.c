@@ -171,6 +171,23 @@ Test(lent, a_stream_and_every_kind_of_tool)
 	stop_pair(&p);
 }
 
+Test(lent, otarictl_says_whether_it_can_be_reached)
+{
+	struct pair p = start_pair();
+	const char *const argv[] = {
+	    "otarictl", "-c", p.gateway->conf_path, "sandbox", "check", NULL};
+	char out[4096];
+
+	cr_expect_eq(program_run("otarictl", argv, out, sizeof(out)), 0, "%s", out);
+	cr_expect(strstr(out, "reachable; it wants a token") != NULL, "%s", out);
+	p.host->opts.beside = p.gateway;
+	server_stop(&p.host);
+	p.gateway->opts.beside = NULL;
+	cr_expect_eq(program_run("otarictl", argv, out, sizeof(out)), 1, "%s", out);
+	cr_expect(strstr(out, "not reachable: 127.0.0.1") != NULL, "%s", out);
+	server_stop(&p.gateway);
+}
+
 /* E8 of the list of public bug reports. */
 Test(lent, e8_all_files_are_there_in_every_round)
 {

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "conf/conf.h"
 #include "ipc/control_client.h"
+#include "tools/otarictl/remote.h"
 
 #define CONF_DEFAULT     "/etc/otari/otari.conf"
 #define ANSWER_MAX_BYTES (256u * 1024u)
@@ -156,7 +157,8 @@ show_sandbox_state(struct arena *a, struct jval s)
 static int
 sandbox_status(struct arena *a, struct jval root)
 {
-	return str_eq(text_of(a, jv_get(root, "sandbox"), "state"), STR("ready")) ? 0 : 1;
+	struct str state = text_of(a, jv_get(root, "sandbox"), "state");
+	return str_eq(state, STR("ready")) || str_eq(state, STR("remote")) ? 0 : 1;
 }
 
 static int
@@ -165,6 +167,9 @@ show_sandbox(struct arena *a, struct jval root)
 	struct jval s = jv_get(root, "sandbox");
 	struct jiter it = {0};
 	struct str state = text_of(a, s, "state"), why = text_of(a, s, "text");
+	struct str url = text_of(a, s, "url");
+	if (url.len > 0)
+		return remote_show(url);
 	(void)printf("sandbox: %.*s\n", STR_FMT(state));
 	if (why.len > 0)
 		(void)printf("%.*s\n", STR_FMT(why));
