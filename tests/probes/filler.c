@@ -1,5 +1,6 @@
 /* filler.c - the process that makes sessions, and what is left when any process is killed at any
  * moment */
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <dirent.h>
@@ -136,6 +137,19 @@ read_net(struct probe_host *h, char *net, size_t room)
 	net[len > 0 ? len : 0] = '\0';
 }
 
+/* Lines of a file of /proc: the mounts of this process. */
+static unsigned
+count_mounts(void)
+{
+	unsigned n = 0;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	for (int c; f != NULL && (c = fgetc(f)) != EOF;)
+		n += c == '\n';
+	if (f != NULL)
+		(void)fclose(f);
+	return n;
+}
+
 static void
 all_end(const char *net)
 {
@@ -161,7 +175,9 @@ killed_spawners(const char *init_path, const struct sandbox_settings *set)
 		start_burst(&h, all);
 		probe_turn(&h, (int)some_ms(60));
 		/* The one that the master knows, or the one that is pid 1 inside. */
-		(void)kill(i % 2 == 0 ? h.spawner : probe_inner(&h), SIGKILL);
+		pid_t pid = i % 2 == 0 ? h.spawner : probe_inner(&h);
+		if (EXPECT(pid > 1, "no spawner"))
+			(void)kill(pid, SIGKILL);
 		all_end(net);
 		for (size_t k = 0; k < BURST; k++) {
 			code_open_cancel(&all[k].o);
@@ -224,6 +240,43 @@ resting_fds(struct probe_host *h, pid_t pid)
 	return n;
 }
 
+/* It leaves while it waits for some and has others. */
+static void
+killed_worker(const char *init_path, const struct sandbox_settings *set)
+{
+	struct probe_host h;
+	probe_name("a worker that ends while it leases leaves no session and no request");
+	if (!EXPECT(probe_start(&h, init_path, set) && probe_wait_zygote(&h, 60000), "no start"))
+		return;
+	for (int i = 0; i < 6; i++) {
+		struct opening all[BURST];
+		int pair[2];
+		struct err e;
+		struct lease_worker add = {LEASE_MSG_ADD_WORKER, 10 + (uint32_t)i};
+		start_burst(&h, all);
+		probe_turn(&h, (int)some_ms(30));
+		(void)shutdown(h.worker, SHUT_RDWR);
+		for (size_t k = 0; k < BURST; k++) {
+			code_open_cancel(&all[k].o);
+			code_session_close(&all[k].s);
+		}
+		fd_close(&h.worker);
+		if (!EXPECT(fd_socketpair_seqpacket(pair, true), "%d", errno))
+			return;
+		EXPECT(lease_send(h.ctl, &add, &pair[1], 1, &e) == ERR_OK, "%s", e.msg);
+		fd_close(&pair[1]);
+		h.worker = fd_dup(pair[0]);
+		code_backend_attach(h.backend, pair[0]); /* its successor */
+	}
+	/* What was made for a request that went is kept for the next ones. */
+	struct opening last[BURST];
+	start_burst(&h, last);
+	end_burst(&h, last);
+	size_t n = settled_children(&h);
+	EXPECT(n == 4, "%zu children of the spawner", n);
+	probe_stop(&h);
+}
+
 static void
 many(struct probe_host *h)
 {
@@ -262,7 +315,10 @@ probes_filler(struct probe_host *h, const char *init_path)
 	killed_while_leasing(h, "open(4)", "a zygote killed while sessions are leased");
 	stopped(h);
 	probe_stop(h);
+	unsigned mounts = count_mounts();
 	killed_spawners(init_path, &set);
 	killed_masters(init_path, &set);
+	EXPECT(count_mounts() == mounts, "%u mounts, %u before", count_mounts(), mounts);
+	killed_worker(init_path, &set);
 	probe_end();
 }

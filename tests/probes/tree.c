@@ -38,7 +38,11 @@ pid_t
 probe_inner(const struct probe_host *h)
 {
 	pid_t pid;
-	return probe_children(h->spawner, &pid, 1) == 1 ? pid : 0;
+	/* The kernel promises a whole list only of children that do not move. */
+	for (int i = 0; i < 100; i++)
+		if (probe_children(h->spawner, &pid, 1) == 1)
+			return pid;
+	return 0;
 }
 
 /* A session that is being made has the filler's title until it execs. */
