@@ -2,12 +2,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <criterion/criterion.h>
 
 #include "base/mem.h"
 #include "tests/integ/admin.h"
 #include "tests/integ/program.h"
+#include "tests/integ/streams.h"
 #include "tests/integ/talks.h"
 
 TestSuite(lent, .timeout = 240);
@@ -32,15 +34,21 @@ start_host(const char *more)
 }
 
 static struct pair
-start_pair(void)
+start_pair_with(const char *host_conf)
 {
 	static char url[64];
-	struct pair p = {.host = start_host("")};
+	struct pair p = {.host = start_host(host_conf)};
 
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", p.host->serve_port);
 	p.gateway = server_start(&(struct server_opts){
 	    .sandbox = url, .conf = "sandbox_token: " TOKEN "\n", .beside = p.host});
 	return p;
+}
+
+static struct pair
+start_pair(void)
+{
+	return start_pair_with("");
 }
 
 static void
@@ -248,6 +256,34 @@ static void
 peer(struct server *s, const char *method, const char *path, const char *body, struct reply *r)
 {
 	server_ask(s, method, path, body != NULL ? str_c(body) : STR_NULL, &as_peer, r);
+}
+
+/* The host gave the session up while the model was still writing its first call. */
+Test(lent, a_session_that_waited_too_long_is_opened_again)
+{
+	struct pair p = start_pair_with("sandbox_serve_idle_ms: 1000\n");
+	struct text id = upload(p.gateway, "in.csv", "4711");
+	char *talk =
+	    user("{\"type\":\"container_upload\",\"file_id\":\"", id.s, "\"}", "text", PROGRAM);
+	char *body = talk_body(MESSAGES, "fake:gated", DATED, true, talk, "");
+	struct reply r;
+	bool is_given_up = false;
+	int fd = stream_open(p.gateway, MESSAGES, body);
+
+	cr_assert(stream_wait(fd, "server_tool_use"));
+	while (!is_given_up) { /* the suite's time limit ends it */
+		peer(p.host, "GET", "/health", NULL, &r);
+		is_given_up = strstr(r.body.ptr, "\"sessions\":0") != NULL;
+		reply_done(&r);
+		pause_short();
+	}
+	fake_ask(p.gateway, "POST", "/_go", STR("{}"), &r);
+	reply_done(&r);
+	cr_expect(stream_wait(fd, "\"stdout\":\"got 4711"));
+	(void)close(fd);
+	mem_free(body);
+	mem_free(talk);
+	stop_pair(&p);
 }
 
 static struct text

@@ -11,6 +11,7 @@
 #include "worker/turn/turn.h"
 
 static void run_next(struct turn *t);
+static void execute(struct turn *t);
 
 /* --- a finished call -----------------------------------------------------------------------------
  */
@@ -148,6 +149,13 @@ session_failed(struct turn *t, const struct err *err)
 		run_next(t);
 		return;
 	}
+	/* Given up over there while the model thought: nothing has run in it that could be lost. */
+	if (is_broken && err->code == ERR_NOTFOUND && !t->session_is_used && !t->has_reopened) {
+		code_session_close(&t->session);
+		t->has_reopened = true;
+		turn_with_session(t, execute);
+		return;
+	}
 	log_warn("code execution failed", LOG_C("request_id", t->req->id), LOG_ERR(err));
 	struct str why = STR("the code sandbox failed");
 	if (err->code == ERR_UNSUPPORTED)
@@ -230,6 +238,7 @@ on_run_done(void *arg, const struct code_result *result)
 		session_failed(t, result->failed);
 		return;
 	}
+	t->session_is_used = true;
 	count_ends(t->req->env->slot, result);
 	if (is_edit && edit_failed(t, result))
 		return;

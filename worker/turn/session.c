@@ -68,6 +68,7 @@ turn_with_session(struct turn *t, void (*then)(struct turn *t))
 		return;
 	}
 	t->session_then = then;
+	t->session_is_used = false;
 	t->opening_us = clock_mono_us();
 	t->opening = code_session_open_image(t->req->env->code, t->plan.workspace_id, t->plan.image,
 	    t->plan.limits.queue_ms, on_open, t);

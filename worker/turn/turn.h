@@ -116,6 +116,8 @@ struct turn {
 	int64_t opening_us; /* when it began */
 	struct code_session *session;
 	void (*session_then)(struct turn *t); /* when there is one */
+	bool session_is_used;                 /* something ran in it */
+	bool has_reopened;
 	struct seed *seeding;
 	struct outputs *outputs;
 	struct tool_call *running;
