@@ -8,6 +8,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tools/test/lib.sh
 mode=${1:-replay}
+minutes=${2:-5}
 tools/deps.sh build test || exit 1
 make_ BUILD=fuzz fuzz-bins || exit 1
 # The reports of a fuzz target are its exit status; they must be readable in the output.
@@ -36,7 +37,7 @@ for t in $targets; do
 		files=$(($# - 1))
 	else
 		mkdir -p "build/fuzz-corpus/$name" build/fuzz-findings
-		set -- -max_total_time=$((${2:-5} * 60 / count + 1)) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+		set -- -max_total_time=$((minutes * 60 / count + 1)) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
 			"-artifact_prefix=build/fuzz-findings/$name-" "build/fuzz-corpus/$name" $corpus
 		files=$(find $corpus "build/fuzz-corpus/$name" -type f | wc -l)
 	fi
