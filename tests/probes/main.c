@@ -79,8 +79,8 @@ static const struct {
 } groups[] = {{"python", probes_python, ENDS}, {"bash", probes_bash, ENDS},
     {"edit", probes_edit, ENDS}, {"convert", probes_convert, ONCE}, {"mixed", probes_mixed, ONCE},
     {"escape", probes_escape, BARE_TOO}, {"pair", probes_pair, BARE_TOO},
-    {"files", probes_files, ENDS}, {"abuse", probes_abuse, EVERY},
-    {"exhaust", probes_exhaust, EVERY}, {"measure", probes_measure, ONCE}};
+    {"files", probes_files, ENDS}, {"abuse", probes_abuse, ENDS}, {"exhaust", probes_exhaust, ENDS},
+    {"measure", probes_measure, ONCE}};
 
 static bool
 is_for(const char *name, enum breadth b)
