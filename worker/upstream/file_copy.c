@@ -13,10 +13,12 @@
 #include "worker/http/disposition.h"
 #include "worker/upstream/headers.h"
 
-#define TRIES     2u
-#define DIGITS(n) #n
-#define SPELT(n)  DIGITS(n)
-#define LIFETIME  SPELT(FILE_COPY_LIFETIME_S)
+#define TRIES         2u
+#define BYTES_PER_MS  64u
+#define UPLOAD_MAX_MS 3600000u
+#define DIGITS(n)     #n
+#define SPELT(n)      DIGITS(n)
+#define LIFETIME      SPELT(FILE_COPY_LIFETIME_S)
 
 struct file_copy {
 	struct http_client *client;
@@ -176,6 +178,18 @@ start(struct file_copy *c, struct err *reterr)
 	return http_call_start(c->client, &c->spec, &call_ops, c, &c->http, reterr);
 }
 
+/* The answer comes when all bytes are there: as long as a provider may take for one, and the time
+ * of the slowest upload that is waited for. 0: for ever. */
+static uint32_t
+answer_timeout_ms(const struct target *t, uint64_t bytes)
+{
+	uint64_t slow_ms = bytes / BYTES_PER_MS;
+	if (slow_ms > UPLOAD_MAX_MS)
+		slow_ms = UPLOAD_MAX_MS;
+	uint64_t sum = t->first_byte_ms + slow_ms;
+	return t->first_byte_ms == 0 ? 0 : sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
 enum err_code
 file_copy_start(struct http_client *client, struct arena *a, const struct target *target,
     const struct file_copy_source *source, file_copy_done *done, void *arg, struct file_copy **ret,
@@ -205,6 +219,7 @@ file_copy_start(struct http_client *client, struct arena *a, const struct target
 	    .read_body = read_body,
 	    .body_bytes = (int64_t)(c->head.len + source->bytes + c->tail.len),
 	    .connect_timeout_ms = target->connect_ms,
+	    .first_byte_timeout_ms = answer_timeout_ms(target, source->bytes),
 	    .idle_timeout_ms = target->idle_ms,
 	    .proxy = target->proxy.len > 0 ? arena_cstr(a, target->proxy) : NULL,
 	};
