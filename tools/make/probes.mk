@@ -11,3 +11,8 @@ BENCH_SANDBOX_OBJ := $(OUT)/tools/bench/sandbox.o \
 	$(patsubst %.c,$(OUT)/%.o,$(filter-out tests/probes/main.c,$(PROBES_SRC)))
 $(OUT)/bench-sandbox: $(BENCH_SANDBOX_OBJ) $(LIB) | $(OUT)/otari-init
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(BENCH_SANDBOX_OBJ) $(LIB) $(LIBS)
+
+# What a round of code costs, seen from both sides of the gateway.
+BENCH_ROUND_OBJ := $(OUT)/tools/bench/round.o $(OUT)/tools/bench/peer.o
+$(OUT)/bench-round: $(BENCH_ROUND_OBJ) $(LIB)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(BENCH_ROUND_OBJ) $(LIB) $(LIBS)
