@@ -4,7 +4,8 @@
  * no more rights than the code it runs: it is only unkillable (pid 1) and unreadable (not
  * dumpable). Found open: 0 /dev/null, 1 and 2 the output pipes of the session, 3 the control
  * socket, 4 the request socket of an interpreter that a zygote will fork into the session, if any,
- * 5 the events of the session's memory cgroup, to read, if it has one. SIGUSR1 from outside: the
+ * 5 the events of the session's memory cgroup, to read, if it has one, 7 a pipe whose end says that
+ * init runs. SIGUSR1 from outside: the
  * session was over its memory.
  * Arguments: the interpreter's path, and "zygote" when 4 is open. Rule: libc and pure files only;
  * static storage, no heap. Any broken promise of the worker or the end of the control socket ends
@@ -24,6 +25,7 @@
 #define INIT_CTL     3
 #define INIT_REQUEST 4
 #define INIT_MEMORY  5
+#define INIT_STATUS  7
 #define INIT_WORK    "/work"
 #define INIT_OUTPUTS INIT_WORK "/outputs"
 

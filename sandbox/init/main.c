@@ -130,6 +130,8 @@ main(int argc, char **argv)
 	bool is_from_zygote = argc == 3 && strcmp(argv[2], "zygote") == 0;
 	if ((argc != 2 && !is_from_zygote) || prctl(PR_SET_DUMPABLE, 0) != 0)
 		return 64;
+	/* Not by exec: half-way through it nobody can enter our namespaces. */
+	(void)close(INIT_STATUS);
 	python_path = argv[1];
 	umask(022);
 	if (chdir(INIT_WORK) != 0 || (mkdir(INIT_OUTPUTS, 0755) != 0 && errno != EEXIST))

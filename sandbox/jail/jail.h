@@ -76,7 +76,7 @@ void jail_filter_done(struct jail_filter *f);
 struct jail_pipes { /* ends of the session's side; the clone owns its copies */
 	int ctl, out, err;
 	int request; /* of an interpreter that a zygote will fork into the session; -1: none */
-	int status;  /* struct jail_fail comes here, or nothing and EOF after exec */
+	int status;  /* struct jail_fail comes here, or nothing and EOF once init runs */
 	int memory;  /* events of its memory cgroup, to be read; -1: none */
 	int join[JAIL_JOINS]; /* cgroup.procs of what it joins; -1 from the first that is none */
 };

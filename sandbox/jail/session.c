@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "sandbox/jail/jail.h"
 
-/* Numbers in the child: what init expects (sandbox/init/init.h), then what exec closes. */
+/* Numbers in the child: what init expects (sandbox/init/init.h); exec closes AT_INIT. */
 enum { AT_NULL, AT_OUT, AT_ERR, AT_CTL, AT_REQUEST, AT_MEMORY, AT_INIT, AT_STATUS, AT_END };
 
 /* Moves the descriptors to their numbers and closes every other one. */
@@ -31,7 +31,7 @@ arrange(const struct jail *j, const struct jail_pipes *p, struct jail_fail *f)
 	for (int i = 0; i < AT_END; i++)
 		if (want[i] < 0)
 			(void)close(i);
-		else if (dup3(want[i], i, i >= AT_INIT ? O_CLOEXEC : 0) != i)
+		else if (dup3(want[i], i, i == AT_INIT ? O_CLOEXEC : 0) != i)
 			return jail_failed(f, SB_DESCRIPTORS, "dup3");
 	if (syscall(SYS_close_range, AT_END, ~0u, 0) != 0)
 		return jail_failed(f, SB_DESCRIPTORS, "close_range");
