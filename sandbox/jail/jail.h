@@ -93,5 +93,6 @@ bool jail_session_locks(const struct jail *j, struct jail_fail *f);
 /* landlock.c: nothing, and true, where the kernel cannot. */
 bool jail_session_landlock(struct jail_fail *f);
 bool jail_has_landlock(void);
+bool jail_landlock_scopes(void); /* also keeps sessions from each other's abstract sockets */
 
 #endif

@@ -32,6 +32,14 @@
 	    LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
 #define NEVER (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 
+/* As the kernel has it from version 6 on; all sessions are in one network namespace, so that
+ * without the filter they could meet at a name without a file. (Signals are left alone: otari-init
+ * must reach an interpreter that came from the zygote.) */
+#define SCOPE_ABSTRACT_UNIX_SOCKET 1u
+struct ruleset {
+	uint64_t handled_access_fs, handled_access_net, scoped;
+};
+
 /* 0: none. */
 static int
 version(void)
@@ -44,6 +52,12 @@ bool
 jail_has_landlock(void)
 {
 	return version() >= 2;
+}
+
+bool
+jail_landlock_scopes(void)
+{
+	return version() >= 6;
 }
 
 static bool
@@ -68,10 +82,12 @@ jail_session_landlock(struct jail_fail *f)
 	if (v < 2)
 		return true;
 	uint64_t truncate = v >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0;
-	struct landlock_ruleset_attr attr = {.handled_access_fs = READ | WRITE | NEVER | truncate};
-	/* Only the first member: later ones are not known to every kernel. */
-	int set =
-	    (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+	struct ruleset attr = {.handled_access_fs = READ | WRITE | NEVER | truncate};
+	/* Later members are not known to every kernel. */
+	size_t size = v >= 6 ? sizeof(attr) : sizeof(attr.handled_access_fs);
+	if (v >= 6)
+		attr.scoped = SCOPE_ABSTRACT_UNIX_SOCKET;
+	int set = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
 	if (set < 0)
 		return jail_failed(f, SB_LANDLOCK, "ruleset");
 	bool ok = true;

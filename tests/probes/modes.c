@@ -14,7 +14,7 @@ struct probe_mode probe_mode = {.name = "best"};
  * takes somebody who delegates one. Last the namespaces by themselves, whose only task is what they
  * are for: the host, its secrets, its processes and its network stay out of reach. */
 static const char *const matrix[] = {"best", "cold+no-landlock", "no-cgroup+no-landlock", "plain",
-    "plain+cold+no-landlock", "no-landlock+no-seccomp"};
+    "plain+cold+no-landlock", "no-seccomp", "no-landlock+no-seccomp"};
 
 static bool
 apply(struct probe_mode *m, struct str word)

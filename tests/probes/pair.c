@@ -16,6 +16,8 @@ static const char victim[] =
     "f = open('/work/lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)\n"
     "os.environ['MARK'] = 'hunter3'\n"
     "os.mkfifo('/tmp/pipe')\n"
+    "try: meet = socket.socket(socket.AF_UNIX); meet.bind('\\0mark-of-a'); meet.listen()\n"
+    "except OSError: pass\n"
     "child = subprocess.Popen(['sleep', '4242.7'], env={'MARK': 'hunter3'})\n"
     "time.sleep(4)\n"
     "print(child.poll(), open('/tmp/mark-of-a').read(), os.stat('/work').st_dev)\n"
@@ -46,6 +48,10 @@ static const char neighbour[] =
     "    if FILTER and libc.syscall(nr, *a) >= 0: got('ipc', nr)\n"
     "for l in open('/proc/self/mountinfo'):\n"
     "    if 'upper' in l or 'mark' in l: got(l)\n"
+    "if APART:\n"
+    "    import socket\n"
+    "    try: socket.socket(socket.AF_UNIX).connect('\\0mark-of-a'); got('socket')\n"
+    "    except OSError: pass\n"
     "print(os.stat('/work').st_dev)";
 
 static void
@@ -59,8 +65,12 @@ see(struct probe_host *h, struct code_session *a, struct code_session *b)
 	probe_begin(a, CODE_PYTHON, str_c(victim), 20000, &run, &held);
 	for (int i = 0; i < 200 && !run.is_done && probe_count("cmdline", "4242.7") == 0; i++)
 		probe_turn(h, 20);
-	(void)snprintf(code, sizeof(code), "FILTER = %d\n%s",
-	    (probe_mode.without & JAIL_WITHOUT_SECCOMP) == 0, neighbour);
+	/* Abstract sockets: kept apart by the filter, or by Landlock of Linux 6.12. */
+	(void)snprintf(code, sizeof(code), "FILTER = %d\nAPART = %d\n%s",
+	    (probe_mode.without & JAIL_WITHOUT_SECCOMP) == 0,
+	    (probe_mode.without & JAIL_WITHOUT_SECCOMP) == 0 ||
+		((probe_mode.without & JAIL_WITHOUT_LANDLOCK) == 0 && jail_landlock_scopes()),
+	    neighbour);
 	probe_exec(h, b, code, 20000, &r);
 	EXPECT(!r.failed && r.return_code == 0, "%s %s", r.why, r.err);
 	EXPECT(!run.is_done, "it was over too early: %s", held.err);
