@@ -314,6 +314,21 @@ link_stop(struct master *m)
 		}
 }
 
+/* The settings in force belong to a spawner that did not come to life, and no other one may lend:
+ * ours lends nothing more, what runs in it goes on, and its seat is for the next try. */
+static void
+give_up_current(struct master *m)
+{
+	struct link *old = m->link;
+	if (old == NULL || master_is_stopping(m))
+		return;
+	log_error("no spawner runs with the new settings, the old one lends nothing more");
+	m->link = NULL;
+	seat_leave(&m->spawner);
+	drain(old);
+	seat_fill(&m->spawner);
+}
+
 void
 link_lost(struct master *m, struct child *spawner)
 {
@@ -328,12 +343,9 @@ link_lost(struct master *m, struct child *spawner)
 		board_sandbox_stats(m->board, NULL, NULL);
 		m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
 	}
-	/* With the settings in force no spawner runs; one with others must not go on. */
 	if (l == m->next_link) {
 		m->next_link = NULL;
-		if (!master_is_stopping(m))
-			log_error("no spawner runs with the new settings, the old one is stopped");
-		stop(m->link);
+		give_up_current(m);
 	}
 	mem_free(l);
 }

@@ -1,0 +1,294 @@
+/* The master and its spawners: killed, replaced, and what runs in them meanwhile. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "sandbox/cgroup/cgroup.h"
+#include "tests/integ/program.h"
+#include "tests/integ/streams.h"
+
+TestSuite(spawners, .timeout = 120);
+
+static bool
+sandbox_is(struct server *s, const char *state)
+{
+	char out[32768], text[64];
+	(void)snprintf(text, sizeof(text), "\"sandbox\":{\"state\":\"%s\"", state);
+	(void)program_otarictl(s, "sandbox check", out, sizeof(out));
+	return strstr(out, text) != NULL;
+}
+
+static bool
+wait_sandbox(struct server *s, const char *state)
+{
+	for (int i = 0; i < 500; i++) {
+		if (sandbox_is(s, state))
+			return true;
+		pause_short();
+	}
+	return false;
+}
+
+#define CODE_BODY(code)                                                                            \
+	"{\"model\":\"fake:tool\",\"max_tokens\":100,\"tools\":[{\"type\":"                        \
+	"\"code_execution_20250825\",\"name\":\"code_execution\"}],\"messages\":[{"                \
+	"\"role\":\"user\",\"content\":\"run: " code "\"}]}"
+
+static void
+must_print(struct server *s, const char *when, const char *body, const char *text)
+{
+	struct reply r;
+	server_ask(s, "POST", "/v1/messages", str_c(body), NULL, &r);
+	cr_expect_eq(r.status, 200, "%s: %ld %s", when, r.status, r.body.ptr);
+	cr_expect(strstr(r.body.ptr, text) != NULL, "%s: %s", when, r.body.ptr);
+	reply_done(&r);
+}
+
+static void
+must_run_code(struct server *s, const char *when)
+{
+	must_print(s, when, CODE_BODY("print(6 * 7)"), "42\\n");
+}
+
+static bool
+is_not_of(void *arg, const char *path)
+{
+	char name[64];
+	(void)snprintf(name, sizeof(name), "/otari.%d.", (int)*(const pid_t *)arg);
+	return strstr(path, name) == NULL;
+}
+
+/* The cgroups of a spawner that has ended are removed, at once or when all in them is dead. */
+static bool
+cgroups_go(pid_t spawner)
+{
+	struct cgroup_places p;
+	cgroup_read_places(&p);
+	for (int i = 0; i < 500; i++) {
+		if (cgroup_each_tree(&p, is_not_of, &spawner))
+			return true;
+		pause_short();
+	}
+	return false;
+}
+
+Test(spawners, a_killed_filler_or_spawner_comes_back_and_changed_settings_start_a_new_one)
+{
+	struct server *s = start_with_sandbox();
+	pid_t pids[16];
+	char out[4096];
+	long log_at;
+
+	must_run_code(s, "at first");
+	server_expect(s, "the filler failed");
+	log_at = server_log_end(s);
+	/* What it makes has its title too, until that execs. */
+	while (server_pids(s, "otari: filler", pids, 16) != 1)
+		pause_short();
+	kill(pids[0], SIGKILL);
+	cr_assert(server_wait_log(s, "the filler failed", &log_at));
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the filler was killed");
+	server_expect(s, "child ended");
+	server_expect(s, "the sandbox spawner is gone");
+	log_at = server_log_end(s);
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	kill(pids[0], SIGKILL);
+	cr_assert(server_wait_log(s, "child ended", &log_at));
+	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	cr_expect(cgroups_go(pids[0]), "of the one that was killed");
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the spawner was killed");
+
+	log_at = server_log_end(s);
+	server_write_conf(s, "sandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	/* Without a gap: the old one lends until the new one has passed its self-test, and what
+	 * runs in it at that moment goes on. */
+	for (int i = 0; i < 8; i++)
+		must_run_code(s, "while the spawner is replaced");
+	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
+	cr_assert(server_wait_log(s, "\"child ended\"", &log_at));
+	cr_expect(sandbox_is(s, "ready"));
+	for (int i = 0; i < 4; i++)
+		must_run_code(s, "after the settings changed");
+	cr_expect(cgroups_go(pids[0]), "of the one that was replaced");
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	server_stop(&s);
+	cr_expect(cgroups_go(pids[0]), "of the last one");
+}
+
+static bool
+remove_tree(void *arg, const char *path)
+{
+	if (!is_not_of(arg, path))
+		(void)cgroup_remove(path);
+	return true;
+}
+
+Test(spawners, sandboxes_whose_cgroups_somebody_removed_get_others)
+{
+	struct server *s = start_with_sandbox();
+	struct cgroup_places p;
+	pid_t pids[16];
+
+	cgroup_read_places(&p);
+	cr_assert_geq(server_pids(s, "otari: spawner", pids, 16), 1);
+	if (cgroup_each_tree(&p, is_not_of, &pids[0])) {
+		printf("SKIPPED cgroups (none can be made here)\n");
+		server_stop(&s);
+		return;
+	}
+	long log_at = server_log_end(s);
+	server_expect(s, "somebody removed the cgroups");
+	server_expect(s, "the zygote failed");
+	server_expect(s, "child ended");
+	server_expect(s, "the sandbox spawner is gone");
+	(void)cgroup_each_tree(&p, remove_tree, &pids[0]);
+	/* Those that are ready are still in theirs. */
+	for (int i = 0; i < 12; i++)
+		must_run_code(s, "while another spawner takes over");
+	cr_expect(server_wait_log(s, "child ended", &log_at));
+	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	must_run_code(s, "in cgroups of another spawner");
+	server_stop(&s);
+}
+
+/* The one process of that title; the code waits in it. */
+static pid_t
+wait_process(struct server *s, const char *title)
+{
+	pid_t pids[16];
+	for (int i = 0; i < 500; i++) {
+		if (server_pids(s, title, pids, 16) == 1)
+			return pids[0];
+		pause_short();
+	}
+	cr_assert(false, "no %s", title);
+	return 0;
+}
+
+Test(spawners, a_running_call_survives_changed_sandbox_settings)
+{
+	struct server *s = start_with_sandbox();
+	pid_t pids[16];
+	char out[4096];
+
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.7']); print(6 * 7)"));
+	pid_t held = wait_process(s, "4711.7");
+	long log_at = server_log_end(s);
+	server_write_conf(s, "sandbox_memory_bytes: 700MiB\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
+
+	must_print(s, "in the new spawner",
+	    CODE_BODY("import resource; print(resource.getrlimit(resource.RLIMIT_AS)[1])"),
+	    "734003200\\n");
+	cr_expect_eq(server_pids(s, "4711.7", pids, 16), 1, "the call that runs was ended");
+	kill(held, SIGTERM);
+	cr_expect(stream_wait(fd, "42\\n"), "it did not go on");
+	close(fd);
+	cr_expect(server_wait_log(s, "this spawner has drained", &log_at));
+	cr_expect(server_wait_log(s, "\"child ended\"", &log_at));
+	for (int i = 0; i < 500 && server_pids(s, "otari: spawner", pids, 16) > 2; i++)
+		pause_short();
+	cr_expect_eq(server_pids(s, "otari: spawner", pids, 16), 2, "the old one is still there");
+	must_run_code(s, "at last");
+	server_stop(&s);
+}
+
+Test(spawners, a_replaced_spawner_does_not_wait_for_ever)
+{
+	struct server *s = start_with_sandbox();
+	char out[4096];
+
+	server_write_conf(s, "drain_timeout_ms: 200\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.8']); print(6 * 7)"));
+	(void)wait_process(s, "4711.8");
+	long log_at = server_log_end(s);
+	server_expect(s, "child ended");
+	server_expect(s, "killing a child");
+	server_expect(s, "code execution failed");
+	server_expect(s, "a replaced sandbox spawner is gone");
+	server_write_conf(s, "drain_timeout_ms: 200\nsandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_expect(server_wait_log(s, "a replaced sandbox spawner is gone", &log_at));
+	close(fd);
+	must_run_code(s, "in the new spawner");
+	server_write_conf(s, "sandbox_pids: 40\n"); /* the service is to stop in peace */
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	server_stop(&s);
+}
+
+/* A worker that drains still has requests, and they may want a sandbox later on. */
+Test(spawners, a_draining_worker_knows_the_new_spawner)
+{
+	struct server *s = start_with_sandbox();
+	static const char body[] = CODE_BODY("print(6 * 7)");
+	char out[4096];
+	long log_at = server_log_end(s), child_at = log_at;
+
+	int fd = server_connect(s);
+	cr_assert_gt(dprintf(fd,
+			 "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: %s\r\n"
+			 "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%.9s",
+			 s->key, sizeof(body) - 1, body),
+	    0);
+	server_write_conf(s, "sql_threads: 3\nsandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(server_wait_log(s, "this spawner has drained", &log_at));
+	for (int i = 0; i < 2; i++) /* the old spawner, and the worker without a request */
+		cr_assert(server_wait_log(s, "\"child ended\"", &child_at));
+	cr_assert_gt(dprintf(fd, "%s", body + 9), 0);
+	cr_expect(stream_wait(fd, "42\\n"), "no sandbox for it");
+	close(fd);
+	server_stop(&s);
+}
+
+static bool
+is_in(const pid_t *pids, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Killed before its self-test is over, or right behind it: both are seen here. */
+Test(spawners, a_running_call_survives_a_new_spawner_that_dies_at_once)
+{
+	struct server *s = start_with_sandbox();
+	pid_t old[16], pids[16], new = 0;
+
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.9']); print(6 * 7)"));
+	pid_t held = wait_process(s, "4711.9");
+	long log_at = server_log_end(s);
+	size_t n = server_pids(s, "otari: spawner", old, 16);
+	server_expect(s, "child ended");
+	server_expect(s, "no spawner runs with the new settings");
+	server_expect(s, "the sandbox spawner is gone");
+	server_write_conf(s, "sandbox_pids: 40\n");
+	kill(s->pid, SIGHUP);
+	while (new == 0) {
+		size_t k = server_pids(s, "otari: spawner", pids, 16);
+		for (size_t i = 0; i < k && new == 0; i++)
+			new = is_in(old, n, pids[i]) ? 0 : pids[i];
+	}
+	kill(new, SIGKILL);
+	cr_assert(server_wait_log(s, "\"child ended\"", &log_at));
+	cr_assert(wait_sandbox(s, "ready"), "it does not come back");
+	must_run_code(s, "in the one after it");
+	cr_expect_eq(server_pids(s, "4711.9", pids, 16), 1, "the call that runs was ended");
+	kill(held, SIGTERM);
+	cr_expect(stream_wait(fd, "42\\n"), "it did not go on");
+	close(fd);
+	server_stop(&s);
+}
