@@ -191,6 +191,12 @@ Test(caps, a_full_sandbox_is_waited_for_and_then_a_503_in_every_dialect)
 		HAS(r, "\"detail\"");
 		HAS(r, "all sandboxes are in use");
 		reply_done(&r);
+		/* a stream of which nothing was seen yet is a refusal as well */
+		talk_ask(s, rows[i].path, "fake:tool", OURS, true,
+		    "{\"role\":\"user\",\"content\":\"run: print(1)\"}", "", &r);
+		cr_expect_eq(r.status, 503, "%s: %ld %s", rows[i].path, r.status, r.body.ptr);
+		cr_expect(str_eq(reply_header(&r, "retry-after"), STR("5")), "%s", r.head.ptr);
+		reply_done(&r);
 		talk_ask(s, rows[i].path, "fake:rounds-1", rows[i].tool, true, GO, "", &r);
 		cr_expect_eq(r.status, 200);
 		HAS(r, rows[i].begun);
@@ -202,6 +208,25 @@ Test(caps, a_full_sandbox_is_waited_for_and_then_a_503_in_every_dialect)
 	}
 	(void)close(fd);
 	cr_expect(wait_idle(s), "the session is still held");
+	server_stop(&s);
+}
+
+/* A stream that has nothing to show yet does not keep its client in the dark for long. */
+Test(caps, a_stream_begins_while_its_code_runs)
+{
+	static const char *const paths[] = {CHAT, MESSAGES, ANSWERS};
+	static const char *const pings[] = {": ping", "event: ping", ": ping"};
+	struct server *s = start_sandboxed(
+	    &(struct server_opts){.workers = 1, .conf = "streaming_keepalive_interval_ms: 100\n"});
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		char *body = talk_body(paths[i], "fake:tool", OURS, true, SLOW, "");
+		int fd = stream_open(s, paths[i], body);
+		cr_expect(stream_wait(fd, pings[i]), "%s", paths[i]);
+		(void)close(fd);
+		mem_free(body);
+	}
+	cr_expect(wait_idle(s), "a session is still held");
 	server_stop(&s);
 }
 

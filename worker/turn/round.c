@@ -84,8 +84,10 @@ turn_on_turn_event(void *arg, const struct turn_event *ev)
 	turn_collect_event(&t->collect, ev);
 	switch (ev->type) {
 	case TURN_START:
-		if (!t->has_started)
+		if (!t->has_started) {
 			t->client->reply_event(t->reply, ev);
+			t->start_bytes = t->out.len;
+		}
 		t->has_started = true;
 		break;
 	case TURN_BLOCK_START:

@@ -52,16 +52,26 @@ turn_flush(struct turn *t)
 	buf_clear(&t->out);
 }
 
+/* Where code may be run, nothing goes out before there is something to see: until then a sandbox
+ * that has no room is a 503, which clients know to try again, and not an error within a stream. */
+static bool
+may_begin(const struct turn *t)
+{
+	return t->has_begun || t->plan.decision.outcome != EXECUTOR_HERE ||
+	       t->out.len > t->start_bytes;
+}
+
 static void
 on_keepalive(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct turn *t = arg;
-	if (t->has_begun && !t->wrote_since_tick && http_can_write(t->req->x)) {
+	bool is_silent = !t->wrote_since_tick && http_can_write(t->req->x);
+	if (is_silent && t->has_begun)
 		t->client->reply_ping(t->reply);
+	if (is_silent) /* for as long as the start may wait */
 		turn_flush(t);
-	}
 	t->wrote_since_tick = false;
 }
 
@@ -131,7 +141,8 @@ on_data(void *arg, struct str bytes)
 		turn_fail(t, t->error_status, NULL, t->error_message);
 		return true;
 	}
-	turn_flush(t);
+	if (may_begin(t))
+		turn_flush(t);
 	if (t->round_ended && !was_ended) {
 		const struct timeval wait = {LINGER_MS / 1000, LINGER_MS % 1000 * 1000};
 		(void)event_add(t->linger, &wait);

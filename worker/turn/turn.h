@@ -86,7 +86,8 @@ struct turn {
 	/* answer */
 	struct reply *reply;
 	struct buf out;
-	bool has_begun; /* stream: the head is out */
+	bool has_begun;     /* stream: the head is out */
+	size_t start_bytes; /* of out: what the client reads before the first block */
 	bool is_settled, wrote_since_tick;
 	struct event *keepalive;
 	/* the round under way */
