@@ -37,19 +37,20 @@ cat >"$dir/providers" <<LINES
     api_key: none
 LINES
 
-# The metrics listen on the port behind it.
+# The metrics listen on the port behind it; both are below those that the kernel gives to connections.
 : "${OTARI_PORT:=$(python3 - <<'PORT'
+import random
 import socket
 while True:
+    port = random.randrange(20000, 32000, 2)
     with socket.socket() as a, socket.socket() as b:
-        a.bind(("127.0.0.1", 0))
-        port = a.getsockname()[1]
         try:
+            a.bind(("127.0.0.1", port))
             b.bind(("127.0.0.1", port + 1))
-        except (OSError, OverflowError):
+        except OSError:
             continue
-        print(port)
-        break
+    print(port)
+    break
 PORT
 )}"
 unset "${!ANTHROPIC_@}" "${!OPENAI_@}" "${!MISTRAL_@}" "${!GEMINI_@}" "${!DEEPSEEK_@}" "${!GROQ_@}" "${!OPENROUTER_@}" "${!XAI_@}"
