@@ -141,6 +141,15 @@ make_slots(struct cgroup *c, const struct cgroup_wish *w, struct tree *t)
 
 /* --- the tree ----------------------------------------------------------------------------------
  */
+/* A directory that was removed can still be locked. */
+static bool
+is_at(int dir, const char *path)
+{
+	struct stat ours, there;
+	return fstat(dir, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+	       ours.st_dev == there.st_dev;
+}
+
 /* Locked, so that whoever sweeps sees that somebody lives in it. */
 static bool
 make_dir(struct cgroup *c, const char *base, struct tree *t)
@@ -153,7 +162,7 @@ make_dir(struct cgroup *c, const char *base, struct tree *t)
 			return failed(c, "mkdir");
 		}
 		t->dir = fd_open(t->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-		if (t->dir >= 0 && flock(t->dir, LOCK_EX | LOCK_NB) == 0)
+		if (t->dir >= 0 && flock(t->dir, LOCK_EX | LOCK_NB) == 0 && is_at(t->dir, t->path))
 			return true;
 		fd_close(&t->dir); /* swept away before it was locked */
 	}

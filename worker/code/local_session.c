@@ -116,6 +116,7 @@ on_read(evutil_socket_t fd, short what, void *arg)
 		return;
 	code_session_hold(&s->port);
 	if (n <= 0) {
+		errno = n == 0 ? 0 : errno; /* an end has none */
 		code_session_break(&s->port, ERR_IO, "the sandbox session ended");
 	} else {
 		s->in_len += (size_t)n;
