@@ -170,11 +170,24 @@ end_orphans(struct broker *b)
 	watch_children_free(&pids);
 }
 
+/* Not wanted any more, and never made. */
+static void
+forget_unmade(struct broker *b)
+{
+	struct session *s, *next;
+	for (s = TAILQ_FIRST(&b->sessions); s != NULL; s = next) {
+		next = TAILQ_NEXT(s, link);
+		if (s->state == SESSION_DYING && s->pid == 0)
+			lend_session_gone(b, s);
+	}
+}
+
 static void
 start_or_wait(struct broker *b)
 {
 	struct filler *f = &b->filler;
 	struct session *s;
+	forget_unmade(b); /* given up while there was no filler to order them from */
 	if (!start(b)) {
 		log_error("no filler could be started", LOG_INT("errno", errno));
 		f->failures++;
@@ -203,7 +216,6 @@ void
 filler_reaped(struct broker *b, pid_t pid)
 {
 	struct filler *f = &b->filler;
-	struct session *s, *next;
 	if (f->pid != pid)
 		return;
 	f->pid = 0;
@@ -212,11 +224,7 @@ filler_reaped(struct broker *b, pid_t pid)
 	if (!b->is_draining)
 		lost(b, "it ended", 0);
 	end_orphans(b);
-	for (s = TAILQ_FIRST(&b->sessions); s != NULL; s = next) {
-		next = TAILQ_NEXT(s, link);
-		if (s->state == SESSION_DYING && s->pid == 0)
-			lend_session_gone(b, s); /* not wanted any more, and never made */
-	}
+	forget_unmade(b);
 	if (b->is_draining)
 		return;
 	int ms = f->failures < 5 ? RESTART_MS << f->failures : RESTART_MAX_MS;

@@ -277,6 +277,34 @@ killed_worker(const char *init_path, const struct sandbox_settings *set)
 	probe_stop(&h);
 }
 
+/* Sessions that were to be born of it are given up before anybody made them. */
+static void
+killed_both(const char *init_path, const struct sandbox_settings *set)
+{
+	struct probe_host h;
+	struct opening all[BURST];
+	struct sandbox_settings few = *set;
+	few.max_sessions = BURST;
+	probe_name("a zygote killed while there is no filler costs no place");
+	if (!EXPECT(probe_start(&h, init_path, &few) && probe_wait_zygote(&h, 60000), "no start"))
+		return;
+	(void)settled_children(&h);
+	for (int i = 0; i < 4; i++) { /* the next one comes later each time */
+		pid_t pid = 0;
+		for (int k = 0; k < 400 && (pid = probe_find(&h, "otari: filler")) == 0; k++)
+			probe_turn(&h, 10);
+		EXPECT(pid > 0 && kill(pid, SIGKILL) == 0, "no filler");
+		while (probe_find(&h, "otari: filler") == pid)
+			probe_turn(&h, 5);
+	}
+	start_burst(&h, all);
+	probe_turn(&h, 50);
+	pid_t zygote = probe_find(&h, "open(4)");
+	EXPECT(zygote > 0 && kill(zygote, SIGKILL) == 0, "no zygote");
+	end_burst(&h, all);
+	probe_stop(&h);
+}
+
 static void
 many(struct probe_host *h)
 {
@@ -320,5 +348,6 @@ probes_filler(struct probe_host *h, const char *init_path)
 	killed_masters(init_path, &set);
 	EXPECT(count_mounts() == mounts, "%u mounts, %u before", count_mounts(), mounts);
 	killed_worker(init_path, &set);
+	killed_both(init_path, &set);
 	probe_end();
 }
