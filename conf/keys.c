@@ -140,9 +140,9 @@ static const struct conf_key KEYS[] = {
 				  "\"local:\" runs code in Otari's own sandbox, http(s)://host "
 				  "in another host's by the code-execution protocol; none leaves "
 				  "code tools to the providers.")},
-    {TEXT(sandbox_token, KT_SECRET, NULL, WORKERS,
+    {TEXT(sandbox_token, KT_SECRET, NULL, SNAPSHOT,
 	"Bearer token for the sandbox that sandbox_url names.")},
-    {TEXT(sandbox_token_file, KT_READ, NULL, WORKERS, "File whose first line is that token.")},
+    {TEXT(sandbox_token_file, KT_READ, NULL, SNAPSHOT, "File whose first line is that token.")},
     {CHOICE(code_execution_executor, NULL, "auto|otari|provider", 1, SNAPSHOT,
 	"Who runs a provider's code tool; auto: the provider when it has one, else Otari.")},
     {TEXT(tools_header, KT_STR, NULL, SNAPSHOT,

@@ -39,15 +39,6 @@ use_keys(struct worker_env *env, struct snapshot *fresh, struct err *reterr)
 	return ERR_OK;
 }
 
-/* The backend of code sessions is made once, but for the first. */
-static bool
-sandbox_is_elsewhere(const struct snapshot *was, const struct snapshot *is)
-{
-	struct str a = snapshot_str(was, snapshot_policy(was)->settings.sandbox_url);
-	struct str b = snapshot_str(is, snapshot_policy(is)->settings.sandbox_url);
-	return a.len > 0 && b.len > 0 && !str_eq(a, b);
-}
-
 /* Threads, sockets and the TLS context are made once in a process' life. */
 static bool
 settings_need_successor(const struct snapshot *was, const struct snapshot *is)
@@ -60,15 +51,13 @@ settings_need_successor(const struct snapshot *was, const struct snapshot *is)
 	       a->http_write_stall_ms != b->http_write_stall_ms ||
 	       a->max_connections != b->max_connections || a->files_enabled != b->files_enabled ||
 	       !str_eq(snapshot_str(was, a->files_backend), snapshot_str(is, b->files_backend)) ||
-	       !str_eq(
-		   snapshot_str(was, a->files_local_dir), snapshot_str(is, b->files_local_dir)) ||
-	       sandbox_is_elsewhere(was, is);
+	       !str_eq(snapshot_str(was, a->files_local_dir), snapshot_str(is, b->files_local_dir));
 }
 
 static bool
 secrets_need_successor(const struct secrets *was, const struct secrets *is)
 {
-	static const char *const names[] = {"database_url", "tls_cert", "tls_key", "sandbox_token"};
+	static const char *const names[] = {"database_url", "tls_cert", "tls_key"};
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!str_eq(secrets_get(was, str_c(names[i])), secrets_get(is, str_c(names[i]))))
 			return true;

@@ -1,5 +1,7 @@
 #include "worker/parts.h"
 
+#include <sys/queue.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,11 +36,19 @@
 #define BODY_MIN_BYTES_S 256u
 #define CODE_TIMEOUT_MS  30000u
 
+struct retired {
+	TAILQ_ENTRY(retired) link;
+	struct code_backend *code;
+};
+TAILQ_HEAD(code_backends, retired);
+
 struct parts {
 	struct worker_env *env;
 	char *database_url; /* read by pool threads */
 	size_t database_url_len;
 	struct ssl_ctx_st *tls;
+	char *code_url, *code_token;  /* that env->code was made of */
+	struct code_backends retired; /* that sessions still run in */
 	struct event *spool_tick, *gauges, *drain_poll;
 	unsigned servers_open; /* not drained yet */
 	void (*on_drained)(void *arg);
@@ -155,24 +165,88 @@ wants_local(const struct worker_env *env)
 	return str_starts(snapshot_str(env->policy, settings(env)->sandbox_url), STR("local:"));
 }
 
+static void
+forget_text(char **text)
+{
+	if (*text != NULL)
+		mem_wipe(*text, str_c(*text).len);
+	mem_free(*text);
+	*text = NULL;
+}
+
+static char *
+kept_text(struct str s)
+{
+	return mem_strndup(s.ptr != NULL ? s.ptr : "", s.len);
+}
+
+/* Takes *spawner_fd where it is of use. */
 static enum err_code
-open_code(struct parts *p, int spawner_fd, struct err *reterr)
+open_code(struct parts *p, int *spawner_fd, struct err *reterr)
 {
 	struct worker_env *env = p->env;
 	struct code_config cfg = code_config(env);
-	if (!wants_local(env))
-		fd_close(&spawner_fd);
-	if (!wants_sandbox(env))
+	const struct code_remote r = {
+	    .url = snapshot_str(env->policy, settings(env)->sandbox_url),
+	    .token = secrets_get(env->secrets, STR("sandbox_token")),
+	};
+	if (r.url.len == 0)
 		return ERR_OK;
+	p->code_url = kept_text(r.url);
+	p->code_token = kept_text(r.token);
 	if (!wants_local(env)) {
-		const struct code_remote r = {
-		    .url = snapshot_str(env->policy, settings(env)->sandbox_url),
-		    .token = secrets_get(env->secrets, STR("sandbox_token")),
-		};
 		env->code = code_backend_new_remote(env->base, env->client, &r, &cfg);
 		return ERR_OK;
 	}
-	return code_backend_new_local(env->base, spawner_fd, &cfg, &env->code, reterr);
+	int fd = *spawner_fd;
+	*spawner_fd = -1;
+	return code_backend_new_local(env->base, fd, &cfg, &env->code, reterr);
+}
+
+/* What env->code was made of is what is wanted now; not asked when none is wanted. */
+static bool
+code_is_current(const struct parts *p)
+{
+	const struct worker_env *env = p->env;
+	struct str url = snapshot_str(env->policy, settings(env)->sandbox_url);
+	struct str token = secrets_get(env->secrets, STR("sandbox_token"));
+	return str_eq(url, str_c(p->code_url)) &&
+	       (wants_local(env) || str_eq(token, str_c(p->code_token)));
+}
+
+/* Its sessions run on; it is freed when the last one is closed. */
+static void
+retire_code(struct parts *p)
+{
+	struct retired *r = MEM_NEW(struct retired);
+	r->code = p->env->code;
+	p->env->code = NULL;
+	code_backend_attach(r->code, -1);
+	TAILQ_INSERT_TAIL(&p->retired, r, link);
+	forget_text(&p->code_url);
+	forget_text(&p->code_token);
+}
+
+static void
+free_retired(struct parts *p, bool all)
+{
+	struct retired *r, *next;
+	for (r = TAILQ_FIRST(&p->retired); r != NULL; r = next) {
+		next = TAILQ_NEXT(r, link);
+		if (!all && !code_backend_is_idle(r->code))
+			continue;
+		TAILQ_REMOVE(&p->retired, r, link);
+		code_backend_free(&r->code);
+		mem_free(r);
+	}
+}
+
+static bool
+code_is_idle(struct parts *p)
+{
+	free_retired(p, false);
+	return TAILQ_EMPTY(&p->retired) &&
+	       (p->env->code == NULL || code_backend_is_idle(p->env->code));
 }
 
 /* --- HTTP ------------------------------------------------------------------------------------ */
@@ -239,7 +313,9 @@ static void
 on_gauges(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
-	const struct worker_env *env = ((struct parts *)arg)->env;
+	struct parts *p = arg;
+	const struct worker_env *env = p->env;
+	free_retired(p, false);
 	board_gauge(env->slot, BG_CONNECTIONS, http_server_connections(env->public_http));
 	board_gauge(env->slot, BG_JOBS_QUEUED, jobs_queued(env->sql) + jobs_queued(env->io));
 	board_gauge(env->slot, BG_SNAPSHOTS_ALIVE, snapshot_alive());
@@ -262,15 +338,14 @@ start_timer(struct parts *p, event_callback_fn fn, long ms, struct event **ret, 
 /* --- life ------------------------------------------------------------------------------------ */
 
 enum err_code
-parts_open(struct worker_env *env, int spawner_fd, struct parts **ret, struct err *reterr)
+parts_open(struct worker_env *env, int *spawner_fd, struct parts **ret, struct err *reterr)
 {
 	struct parts *p = MEM_NEW(struct parts);
+	TAILQ_INIT(&p->retired);
 	p->env = env;
 	enum err_code rc = http_client_new(env->base, &env->client, reterr);
 	if (rc == ERR_OK)
 		rc = open_code(p, spawner_fd, reterr);
-	else
-		fd_close(&spawner_fd);
 	if (rc == ERR_OK)
 		rc = open_jobs(p, reterr);
 	if (rc == ERR_OK)
@@ -291,17 +366,17 @@ parts_open(struct worker_env *env, int spawner_fd, struct parts **ret, struct er
 }
 
 void
-parts_reconfigure(struct parts *p)
+parts_reconfigure(struct parts *p, int *spawner_fd)
 {
 	struct worker_env *env = p->env;
 	struct code_config cfg = code_config(env);
+	struct err e;
+	if (env->code != NULL && wants_sandbox(env) && !code_is_current(p))
+		retire_code(p);
 	if (env->code != NULL)
 		code_backend_set_config(env->code, &cfg);
-	else if (wants_sandbox(env)) {
-		struct err e;
-		if (open_code(p, -1, &e) != ERR_OK)
-			log_error("code execution is not available", LOG_ERR(&e));
-	}
+	else if (open_code(p, spawner_fd, &e) != ERR_OK)
+		log_error("code execution is not available", LOG_ERR(&e));
 }
 
 /* The last connection is gone, but what its request left to do may still run. */
@@ -312,8 +387,7 @@ on_drain_poll(evutil_socket_t fd, short what, void *arg)
 	struct parts *p = arg;
 	const struct worker_env *env = p->env;
 	if (p->servers_open > 0 || env->slot->gauges[BG_REQUESTS_ACTIVE] > 0 ||
-	    jobs_queued(env->sql) + jobs_queued(env->io) > 0 ||
-	    (env->code != NULL && !code_backend_is_idle(env->code)))
+	    jobs_queued(env->sql) + jobs_queued(env->io) > 0 || !code_is_idle(p))
 		return;
 	(void)event_del(p->drain_poll);
 	p->on_drained(p->arg);
@@ -370,6 +444,9 @@ parts_close(struct parts **pp)
 	jobs_free(&env->sql);
 	jobs_free(&env->io);
 	code_backend_free(&env->code);
+	free_retired(p, true);
+	forget_text(&p->code_url);
+	forget_text(&p->code_token);
 	http_client_free(&env->client);
 	if (env->settlement != NULL)
 		settlement_free(&env->settlement);

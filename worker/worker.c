@@ -54,9 +54,7 @@ static void
 serve(struct worker *w)
 {
 	struct err e;
-	int spawner_fd = w->spawner_fd;
-	w->spawner_fd = -1;
-	enum err_code rc = parts_open(&w->env, spawner_fd, &w->parts, &e);
+	enum err_code rc = parts_open(&w->env, &w->spawner_fd, &w->parts, &e);
 	if (rc == ERR_OK)
 		rc = parts_listen(w->parts, FD_LISTEN, false, &e);
 	if (rc == ERR_OK && is_open(FD_ADMIN))
@@ -74,7 +72,7 @@ static void
 on_spawner(struct worker *w, struct msg *m)
 {
 	int fd = msg_take_fd(m, 0);
-	if (w->env.code != NULL) {
+	if (w->env.code != NULL && !code_backend_opens_early(w->env.code)) {
 		code_backend_attach(w->env.code, fd);
 	} else {
 		fd_close(&w->spawner_fd);
@@ -145,8 +143,8 @@ on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
 			serve(w);
 		return ERR_OK;
 	}
-	if (m->type == MSG_POLICY)
-		parts_reconfigure(w->parts);
+	if (m->type == MSG_POLICY || m->type == MSG_SECRETS)
+		parts_reconfigure(w->parts, &w->spawner_fd);
 	if (needs_successor)
 		chan_send(w->role.ctl, MSG_RECYCLE, 0, STR_NULL, NULL, 0);
 	return ERR_OK;

@@ -196,6 +196,41 @@ Test(lent, otarictl_says_whether_it_can_be_reached)
 	server_stop(&p.gateway);
 }
 
+Test(lent, a_reload_moves_the_sandbox_to_another_host_and_back)
+{
+	static char url[64];
+	struct server *host = start_host("");
+	struct server *s = start_sandboxed(&(struct server_opts){.beside = host, .workers = 1});
+	struct reply r;
+	char out[4096];
+
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", host->serve_port);
+	for (int i = 0; i < 2; i++) {
+		long from = server_log_end(host);
+		const char *word = i == 0 ? "\"sandbox\":\"remote\"" : "\"sandbox\":\"ready\"";
+		bool is_there = false;
+		s->opts.sandbox = i == 0 ? url : "local:";
+		server_write_conf(s, i == 0 ? "sandbox_token: " TOKEN "\n" : "");
+		cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+		for (int n = 0; n < 400 && !is_there; n++) {
+			server_ask(
+			    s, "GET", "/health", STR_NULL, &(struct ask_opts){.key = ""}, &r);
+			is_there = strstr(r.body.ptr, word) != NULL;
+			reply_done(&r);
+			pause_short();
+		}
+		cr_assert(is_there, "%s", word);
+		talk_ask(s, MESSAGES, "fake:tool", DATED, false, SAYS("run: print(6 * 7)"), "", &r);
+		cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
+		HAS(r, "\"stdout\":\"42\\n\"");
+		reply_done(&r);
+		if (i == 0)
+			cr_expect(server_wait_log(host, "/exec", &from), "it did not run there");
+	}
+	server_stop(&s);
+	server_stop(&host);
+}
+
 /* E8 of the list of public bug reports. */
 Test(lent, e8_all_files_are_there_in_every_round)
 {

@@ -80,8 +80,13 @@ on_create_body(void *arg, struct str body)
 		request_errorf(req, 400, "the body is not a JSON object");
 		return;
 	}
-	if (req->env->code == NULL || !code_backend_ready(req->env->code, &why)) {
-		refuse_busy(req, req->env->code == NULL ? STR("there is no sandbox here") : why);
+	struct code_backend *code = req->env->code;
+	if (code == NULL || code_backend_opens_early(code)) { /* a reload took it away */
+		refuse_busy(req, STR("there is no sandbox here"));
+		return;
+	}
+	if (!code_backend_ready(code, &why)) {
+		refuse_busy(req, why);
 		return;
 	}
 	if (s->is_draining || s->count >= t->sandbox_serve_max_sessions) {

@@ -174,6 +174,10 @@ local_attach(struct code_backend *port, int spawner_fd)
 {
 	struct local_backend *b = (struct local_backend *)port;
 	local_link_retire(&b->link);
+	if (spawner_fd < 0) {
+		b->state = LOCAL_GONE;
+		return;
+	}
 	b->link = local_link_new(b, spawner_fd);
 	b->state = LOCAL_STARTING;
 	struct local_open *o;
@@ -189,6 +193,12 @@ local_free(struct code_backend *port)
 	CHECK(TAILQ_EMPTY(&b->opens));
 	local_link_retire(&b->link);
 	mem_free(b);
+}
+
+static bool
+local_is_idle(const struct code_backend *port)
+{
+	return TAILQ_EMPTY(&((const struct local_backend *)port)->opens);
 }
 
 static bool
@@ -215,6 +225,7 @@ static const struct code_backend_ops local_ops = {
     .free = local_free,
     .attach = local_attach,
     .ready = local_ready,
+    .is_idle = local_is_idle,
     .open = local_open,
     .open_cancel = local_open_cancel,
     .start = local_session_start,
