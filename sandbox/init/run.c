@@ -188,11 +188,11 @@ start_other(void)
 }
 
 static void
-lose_between_calls(void)
+lose_between_calls(bool has_served)
 {
 	kill_all();
 	python_forget();
-	run.owes_note = true;
+	run.owes_note |= has_served;
 }
 
 /* Nothing runs between calls. There are many ways to be woken by what one has set up before: a
@@ -202,7 +202,7 @@ keep_stopped(void)
 {
 	if (interpreter_woke()) {
 		run.looks = 0;
-		lose_between_calls();
+		lose_between_calls(true);
 		return;
 	}
 	if (run.looks == 0 || now_ms() < run.look_ms)
@@ -213,7 +213,7 @@ keep_stopped(void)
 	if (python.pid == 0 || python.has_exited || interpreter_is_stopped())
 		run.looks = 0;
 	else if (run.looks == 0)
-		lose_between_calls();
+		lose_between_calls(true);
 	else
 		(void)kill(python.pid, SIGSTOP);
 }
@@ -233,7 +233,7 @@ start(void)
 	run.is_python_lost = false;
 	reap();
 	if (python.has_exited)
-		lose_between_calls();
+		lose_between_calls(true);
 	if (run.owes_note)
 		(void)!write(2, note, sizeof(note) - 1);
 	run.owes_note = false;
@@ -289,8 +289,16 @@ void
 run_python_event(void)
 {
 	int32_t code = 0;
+	bool has_served = python.is_ready;
 	enum python_event event = python_read(&code);
-	if (run.stage >= STARTING && !is_python_call()) {
+	if (run.stage < STARTING) {
+		/* Nobody asked: the code of the last call has left something in the socket, or
+		 * closed it; or a fresh one did not come to life. */
+		if (event == PYTHON_DONE || event == PYTHON_GONE)
+			lose_between_calls(has_served);
+		return;
+	}
+	if (!is_python_call()) {
 		if (event == PYTHON_DONE || event == PYTHON_GONE)
 			lose_python();
 		return;
@@ -311,12 +319,7 @@ run_python_event(void)
 			died();
 		break;
 	case PYTHON_GONE:
-		if (run.stage >= STARTING) {
-			died();
-		} else {
-			kill_all();
-			python_forget();
-		}
+		died();
 		break;
 	}
 }
