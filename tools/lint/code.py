@@ -27,6 +27,7 @@ BANNED = [
     (RAW_FD, ("base/fd.c", "master/", "ipc/role", "ipc/control_client", "sandbox/", "worker/http/server.c", "tests/", "tools/"), "base/fd.h"),
     (BLOCKING, ("tests/", "tools/", "sandbox/init/", "sandbox/zygote/"), "the event loop"),
     (FORK, ("master/", "sandbox/", "ipc/role", "base/check.c", "tests/", "tools/"), "a role of its own; return"),
+    ("spawner_main_without", ("sandbox/spawner/spawner", "tests/probes/"), "spawner_main: every wall stands"),
 ]
 
 
