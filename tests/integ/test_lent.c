@@ -414,6 +414,26 @@ Test(lent, the_protocol_answers_as_it_says)
 	server_stop(&s);
 }
 
+Test(lent, what_the_code_planted_is_not_followed)
+{
+	struct server *s = start_host("");
+	struct text id = new_session(s);
+	struct reply r;
+
+	expect_status(s, "POST", in(&id, "/exec").s,
+	    EXEC("import os\\nos.symlink('/etc/passwd', 'link')\\nos.symlink('/etc', "
+		 "'folder')\\nos.mkfifo('pipe')\\nos.mkdir('real')"),
+	    200);
+	expect_status(s, "GET", in(&id, "/files?path=link").s, NULL, 404);
+	expect_status(s, "GET", in(&id, "/files?path=folder/passwd").s, NULL, 404);
+	expect_status(s, "GET", in(&id, "/files?path=pipe").s, NULL, 404);
+	expect_status(s, "GET", in(&id, "/files?path=real").s, NULL, 404);
+	peer(s, "GET", in(&id, "/files/list").s, NULL, &r);
+	cr_expect_str_eq(r.body.ptr, "{\"files\":[]}");
+	reply_done(&r);
+	server_stop(&s);
+}
+
 Test(lent, sessions_are_bounded_and_end_by_themselves)
 {
 	struct server *s = start_host("sandbox_serve_max_sessions: 1\nsandbox_serve_idle_ms: 4000\n"
