@@ -8,6 +8,8 @@
 
 /* Beside the text of an answer: its tokens, the names, the candidates. */
 #define ARENA_MAX (192u << 20)
+/* PROTOCOL_LISTED_MAX paths of PROTOCOL_PATH_MAX bytes, and what belongs to them. */
+#define BASELINE_MAX (16u << 20)
 
 static void post(struct remote_session *s, struct code_op *op);
 
@@ -35,16 +37,23 @@ ask_listing(struct remote_session *s,
 	buf_done(&url);
 }
 
+/* Copies what is compared: what else the answer was made of may be a hundred times as much, and
+ * this is kept as long as the session. */
 static void
-set_baseline(struct remote_session *s, struct arena *a, struct protocol_file *files, size_t n)
+set_baseline(struct remote_session *s, const struct protocol_file *files, size_t n)
 {
 	map_free(&s->baseline);
 	arena_free(&s->baseline_arena);
 	s->baseline = map_new();
-	s->baseline_arena = a;
-	for (size_t i = 0; i < n; i++)
-		map_put(s->baseline, files[i].path, &files[i]);
-	s->has_baseline = true;
+	struct arena *a = s->baseline_arena = arena_new(BASELINE_MAX);
+	struct protocol_file *copy = ARENA_NEW_ARRAY(a, struct protocol_file, n);
+	for (size_t i = 0; copy != NULL && i < n; i++) {
+		copy[i] = (struct protocol_file){.path = arena_str(a, files[i].path),
+		    .size = files[i].size,
+		    .modified = arena_str(a, files[i].modified)};
+		map_put(s->baseline, copy[i].path, &copy[i]);
+	}
+	s->has_baseline = !arena_overflowed(a);
 }
 
 /* False: no listing is to be had. *ret_arena is owned by the caller, else. */
@@ -73,8 +82,10 @@ on_listed_before(void *arg, int status, struct str answer, const struct err *err
 	struct arena *a;
 	struct protocol_file *files;
 	size_t n;
-	if (read_listing(s, status, answer, err, &a, &files, &n))
-		set_baseline(s, a, files, n);
+	if (read_listing(s, status, answer, err, &a, &files, &n)) {
+		set_baseline(s, files, n);
+		arena_free(&a);
+	}
 	post(s, code_session_op(&s->port));
 }
 
@@ -131,7 +142,10 @@ copy_paths(struct remote_session *s)
 	for (size_t i = 0; i < s->candidate_count; i++) {
 		struct remote_candidate *c = &s->candidates[i];
 		c->path = arena_str(s->arena, c->path);
-		(void)protocol_name(c->path, &c->name);
+		if (!protocol_name(c->path, &c->name)) { /* no memory left for it */
+			s->candidate_count = i;
+			return;
+		}
 	}
 }
 
@@ -140,11 +154,10 @@ collect(struct remote_session *s, struct arena *listing, struct protocol_file *f
 {
 	choose(s, files, n, listing != NULL);
 	if (listing != NULL) {
-		copy_paths(s); /* the listing may be gone before they are */
+		copy_paths(s);
 		if (n > 0 || !s->has_baseline)
-			set_baseline(s, listing, files, n);
-		else
-			arena_free(&listing);
+			set_baseline(s, files, n);
+		arena_free(&listing);
 	}
 	s->bytes_left = s->port.backend->cfg.max_bytes;
 	remote_fetch_next(s);
