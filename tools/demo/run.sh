@@ -8,6 +8,9 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tools/test/lib.sh
+flavour=${1:-release}
+[ -e "build/$flavour/otari" ] || echo "building into build/$flavour"
+make_ BUILD="$flavour" all || exit 1
 dir=$(mktemp -d "${OTARI_TEST_TMP:-${TMPDIR:-/tmp}}/otari-demo.XXXXXX") || exit 1
 chmod 711 "$dir"
 pids=()
@@ -56,7 +59,7 @@ PORT
 unset "${!ANTHROPIC_@}" "${!OPENAI_@}" "${!MISTRAL_@}" "${!GEMINI_@}" "${!DEEPSEEK_@}" "${!GROQ_@}" "${!OPENROUTER_@}" "${!XAI_@}"
 unset RUN_CONF OTARI_MASTER_KEY
 export OTARI_PORT OTARI_HOST=127.0.0.1 RUN_STATE=$dir/state RUN_PROVIDERS=$dir/providers
-tools/dev-run.sh "${1:-release}" >"$dir/log" 2>&1 &
+tools/dev-run.sh "$flavour" >"$dir/log" 2>&1 &
 pids=("$!" "${pids[@]}")
 line_of "$!" "$dir/log" '^Ctrl-C stops it' || exit 1
 echo "The gateway answers on http://127.0.0.1:$OTARI_PORT. Behind it: the demo model, and a stand-in for Anthropic's service."
