@@ -20,7 +20,7 @@ MUST_CHECK enum err_code parts_open(
 MUST_CHECK enum err_code parts_listen(struct parts *p, int fd, bool is_admin, struct err *reterr);
 /* Lends this host's sandbox on this listening socket (worker/api/sandbox_serve.h). Takes fd. */
 MUST_CHECK enum err_code parts_serve_sandbox(struct parts *p, int fd, struct err *reterr);
-/* A new policy, or new secrets, are in use. Another sandbox takes the place of env->code at once;
+/* A new policy, with its secrets, is in use. Another sandbox takes the place of env->code at once;
  * what runs in the old one runs on. */
 void parts_reconfigure(struct parts *p, int *spawner_fd);
 /* Stops accepting; on_drained when no connection and no job is left. */

@@ -143,7 +143,9 @@ on_snapshot(struct worker *w, struct msg *m, struct err *reterr)
 			serve(w);
 		return ERR_OK;
 	}
-	if (m->type == MSG_POLICY || m->type == MSG_SECRETS)
+	/* Secrets came before it (master/snapshots.c): by themselves they would go, for a moment,
+	 * to where the policy of before says. */
+	if (m->type == MSG_POLICY)
 		parts_reconfigure(w->parts, &w->spawner_fd);
 	if (needs_successor)
 		chan_send(w->role.ctl, MSG_RECYCLE, 0, STR_NULL, NULL, 0);
