@@ -72,6 +72,7 @@ fill_texts(
 	t->files_local_dir = snap_build_str(s, c->files_local_dir);
 	t->state_dir = snap_build_str(s, c->state_dir);
 	t->sandbox_url = snap_build_str(s, c->sandbox_url);
+	t->sandbox_ca_file = snap_build_str(s, c->sandbox_ca_file);
 	t->sandbox_session_image = snap_build_str(s, c->sandbox_session_image);
 	if (b->master_key.ptr != NULL) {
 		unsigned char digest[SHA256_BYTES];

@@ -127,7 +127,7 @@ struct conf {
 	/* code execution */
 	struct str sandbox_url, sandbox_session_image, sandbox_purpose_hint, sandbox_python;
 	struct str sandbox_rootfs, sandbox_serve;
-	struct str sandbox_token, sandbox_token_file;
+	struct str sandbox_token, sandbox_token_file, sandbox_ca_file;
 	struct str sandbox_serve_token, sandbox_serve_token_file;
 	uint64_t sandbox_serve_max_sessions, sandbox_serve_idle_ms;
 	struct conf_list sandbox_allowed_session_images, sandbox_preload;

@@ -143,6 +143,9 @@ static const struct conf_key KEYS[] = {
     {TEXT(sandbox_token, KT_SECRET, NULL, SNAPSHOT,
 	"Bearer token for the sandbox that sandbox_url names.")},
     {TEXT(sandbox_token_file, KT_READ, NULL, SNAPSHOT, "File whose first line is that token.")},
+    {TEXT(sandbox_ca_file, KT_READ, NULL, SNAPSHOT,
+	"Certificates (PEM, readable by the service's user) that sign the remote sandbox's own; "
+	"none: the system's.")},
     {CHOICE(code_execution_executor, NULL, "auto|otari|provider", 1, SNAPSHOT,
 	"Who runs a provider's code tool; auto: the provider when it has one, else Otari.")},
     {TEXT(tools_header, KT_STR, NULL, SNAPSHOT,

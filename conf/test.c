@@ -97,6 +97,7 @@ check_files(const struct conf *c, struct conf_report *r)
 {
 	char what[128];
 	check_file(r, c->master_key_file, line_of(c, "master_key_file"), "master_key_file");
+	check_file(r, c->sandbox_ca_file, line_of(c, "sandbox_ca_file"), "sandbox_ca_file");
 	check_file(
 	    r, c->sandbox_token_file, line_of(c, "sandbox_token_file"), "sandbox_token_file");
 	check_file(r, c->sandbox_serve_token_file, line_of(c, "sandbox_serve_token_file"),

@@ -94,7 +94,7 @@ check_settings(struct checker *c, const struct snap_settings *t)
 {
 	const struct snap_str texts[] = {t->public_base_url, t->tools_header,
 	    t->sandbox_purpose_hint, t->files_backend, t->files_local_dir, t->state_dir,
-	    t->sandbox_url, t->sandbox_session_image};
+	    t->sandbox_url, t->sandbox_session_image, t->sandbox_ca_file};
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		if (!check_str(c, texts[i], false, SIZE_MAX, "text of the settings"))
 			return false;

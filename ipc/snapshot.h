@@ -51,7 +51,7 @@ struct snap_settings {
 	uint32_t upstream_connect_ms, upstream_first_byte_ms, upstream_idle_ms;
 	uint32_t http_head_timeout_ms, http_idle_timeout_ms, http_write_stall_ms, max_connections;
 	uint32_t drain_timeout_ms;
-	struct snap_str sandbox_session_image;
+	struct snap_str sandbox_session_image, sandbox_ca_file;
 	uint32_t sandbox_serve_max_sessions, sandbox_serve_idle_ms;
 	uint64_t sandbox_file_bytes;
 };

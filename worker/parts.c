@@ -47,8 +47,8 @@ struct parts {
 	char *database_url; /* read by pool threads */
 	size_t database_url_len;
 	struct ssl_ctx_st *tls;
-	char *code_url, *code_token;  /* that env->code was made of */
-	struct code_backends retired; /* that sessions still run in */
+	char *code_url, *code_token, *code_ca; /* that env->code was made of */
+	struct code_backends retired;          /* that sessions still run in */
 	struct event *spool_tick, *gauges, *drain_poll;
 	unsigned servers_open; /* not drained yet */
 	void (*on_drained)(void *arg);
@@ -189,11 +189,13 @@ open_code(struct parts *p, int *spawner_fd, struct err *reterr)
 	const struct code_remote r = {
 	    .url = snapshot_str(env->policy, settings(env)->sandbox_url),
 	    .token = secrets_get(env->secrets, STR("sandbox_token")),
+	    .ca_file = snapshot_str(env->policy, settings(env)->sandbox_ca_file),
 	};
 	if (r.url.len == 0)
 		return ERR_OK;
 	p->code_url = kept_text(r.url);
 	p->code_token = kept_text(r.token);
+	p->code_ca = kept_text(r.ca_file);
 	if (!wants_local(env)) {
 		env->code = code_backend_new_remote(env->base, env->client, &r, &cfg);
 		return ERR_OK;
@@ -210,8 +212,10 @@ code_is_current(const struct parts *p)
 	const struct worker_env *env = p->env;
 	struct str url = snapshot_str(env->policy, settings(env)->sandbox_url);
 	struct str token = secrets_get(env->secrets, STR("sandbox_token"));
+	struct str ca = snapshot_str(env->policy, settings(env)->sandbox_ca_file);
 	return str_eq(url, str_c(p->code_url)) &&
-	       (wants_local(env) || str_eq(token, str_c(p->code_token)));
+	       (wants_local(env) ||
+		   (str_eq(token, str_c(p->code_token)) && str_eq(ca, str_c(p->code_ca))));
 }
 
 /* Its sessions run on; it is freed when the last one is closed. */
@@ -225,6 +229,7 @@ retire_code(struct parts *p)
 	TAILQ_INSERT_TAIL(&p->retired, r, link);
 	forget_text(&p->code_url);
 	forget_text(&p->code_token);
+	forget_text(&p->code_ca);
 }
 
 static void
@@ -447,6 +452,7 @@ parts_close(struct parts **pp)
 	free_retired(p, true);
 	forget_text(&p->code_url);
 	forget_text(&p->code_token);
+	forget_text(&p->code_ca);
 	http_client_free(&env->client);
 	if (env->settlement != NULL)
 		settlement_free(&env->settlement);

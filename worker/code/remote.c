@@ -190,6 +190,7 @@ remote_free(struct code_backend *port)
 	if (b->authorization != NULL)
 		mem_wipe(b->authorization, str_c(b->authorization).len);
 	mem_free(b->authorization);
+	mem_free(b->ca_file);
 	mem_free(b->url);
 	mem_free(b);
 }
@@ -238,6 +239,7 @@ code_backend_new_remote(struct event_base *base, struct http_client *client,
 	while (str_ends(url, STR("/")))
 		url.len--;
 	b->url = mem_strndup(url.ptr, url.len);
+	b->ca_file = copy_text(r->ca_file);
 	if (r->token.len > 0) {
 		struct buf line = BUF_INIT(16384);
 		buf_printf(&line, TOKEN_PREFIX "%.*s", STR_FMT(r->token));

@@ -80,6 +80,7 @@ struct remote_backend {
 	struct http_client *client;
 	char *url;           /* without a slash at the end */
 	char *authorization; /* "Bearer …", or NULL; wiped */
+	char *ca_file;       /* or NULL */
 	struct remote_opens opens;
 	struct remote_farewells farewells;
 };

@@ -101,6 +101,7 @@ remote_call_start(struct remote_call *c, struct remote_backend *b, const struct 
 	    .body = buf_str(&c->request),
 	    .read_body = ask->read_body,
 	    .body_bytes = (int64_t)ask->body_bytes,
+	    .ca_file = b->ca_file,
 	    .connect_timeout_ms = REMOTE_CONNECT_MS,
 	};
 	buf_done(&c->answer);

@@ -181,6 +181,7 @@ ask(struct remote_session *s, struct str path)
 	    .url = buf_str(&url),
 	    .headers = &auth,
 	    .header_count = b->authorization != NULL ? 1 : 0,
+	    .ca_file = b->ca_file,
 	    .connect_timeout_ms = REMOTE_CONNECT_MS,
 	    .first_byte_timeout_ms = REMOTE_ANSWER_MS,
 	    .idle_timeout_ms = CODE_STALL_MS,

@@ -69,8 +69,9 @@ MUST_CHECK enum err_code code_backend_new_local(struct event_base *base, int spa
     const struct code_config *cfg, struct code_backend **ret, struct err *reterr);
 /* A sandbox elsewhere, by the code-execution protocol. client is borrowed; r is copied. */
 struct code_remote {
-	struct str url;   /* http(s)://host[:port][/path] */
-	struct str token; /* of the Authorization header; empty: none */
+	struct str url;     /* http(s)://host[:port][/path] */
+	struct str token;   /* of the Authorization header; empty: none */
+	struct str ca_file; /* path; empty: the system's certificates */
 };
 struct http_client;
 struct code_backend *code_backend_new_remote(struct event_base *base, struct http_client *client,
