@@ -28,9 +28,11 @@ cgroups_step_aside(struct master *m)
 	TAILQ_FOREACH(c, &m->children, link)
 		pids[n++] = c->pid;
 	cgroup_read_places(&p);
-	if (cgroup_step_aside(&p, pids, n))
+	if (cgroup_step_aside(&p, pids, n)) {
+		m->cgroup_own = mem_strdup(p.v2.own);
 		log_notice("moved into a cgroup below our own, to make others for sandboxes",
 		    LOG_C("own", p.v2.own));
+	}
 	mem_free(pids);
 }
 
@@ -60,7 +62,11 @@ cgroups_end(struct master *m)
 {
 	for (int i = 0; m->cgroup_sweeps > 0 && i < END_STEPS; i++) {
 		if (sweep())
-			return;
+			break;
 		(void)poll(NULL, 0, END_MS);
 	}
+	if (m->cgroup_own != NULL)
+		cgroup_step_back(m->cgroup_own);
+	mem_free(m->cgroup_own);
+	m->cgroup_own = NULL;
 }

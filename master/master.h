@@ -83,6 +83,7 @@ struct master {
 	struct snapshots *snapshots;
 	struct link *link;      /* to the spawner that workers use; NULL: none runs */
 	struct link *next_link; /* to one with newer settings, until its self-test is over */
+	char *cgroup_own;       /* that we stepped out of; NULL: none */
 	unsigned cgroup_sweeps; /* ticks that may still find something to remove */
 	struct control *control;
 	int64_t last_reload_s;

@@ -118,5 +118,8 @@ bool cgroup_remove(const char *tree);
 /* v2: moves the processes of ours out of their cgroup into a "main" below it, if it has a memory
  * controller and nobody else is in it. True: moved. */
 bool cgroup_step_aside(const struct cgroup_places *p, const pid_t *ours, size_t count);
+/* At the end, when no tree and no other process of ours is left: back into own, so that whoever
+ * comes next can be started in it as this process was. */
+void cgroup_step_back(const char *own);
 
 #endif

@@ -153,3 +153,27 @@ cgroup_step_aside(const struct cgroup_places *p, const pid_t *ours, size_t count
 	mem_free(pids);
 	return is_moved;
 }
+
+static void
+put(const char *own, const char *name, const char *text)
+{
+	char path[CGROUP_PATH_MAX + CGROUP_NAME_MAX];
+	(void)snprintf(path, sizeof(path), "%s/%s", own, name);
+	int fd = fd_open(path, O_WRONLY, 0);
+	if (fd >= 0)
+		(void)!write(fd, text, strlen(text)); /* of ours */
+	fd_close(&fd);
+}
+
+void
+cgroup_step_back(const char *own)
+{
+	static const char *const off[] = {"-memory", "-pids", "-cpu"};
+	char path[CGROUP_PATH_MAX + CGROUP_NAME_MAX];
+	/* They were not given on before: processes were in it. */
+	for (size_t i = 0; i < ARRAY_LEN(off); i++)
+		put(own, "cgroup.subtree_control", off[i]);
+	put(own, "cgroup.procs", "0");
+	(void)snprintf(path, sizeof(path), "%s/main", own);
+	(void)rmdir(path);
+}

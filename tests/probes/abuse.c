@@ -105,7 +105,7 @@ many_take(struct probe_host *h, struct code_session *s, const char *name, const 
 	    "        time.sleep(3); os._exit(0)\n    pids.append(p)\n"
 	    "print(sum(os.waitpid(p, 0)[1] == 9 for p in pids) >= 3)",
 	    what);
-	run(h, s, name, code, 20000);
+	run(h, s, name, code, 60000);
 	bool is_ended = r.died && r.return_code == 137;
 	EXPECT(is_ended || strcmp(r.out, "True\n") == 0, "%d %d %s%s", r.died, r.return_code, r.out,
 	    r.err);

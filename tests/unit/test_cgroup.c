@@ -395,4 +395,12 @@ Test(cgroup_tree, steps_aside_only_where_all_is_ours)
 	cr_assert_eq(fd_read_file(at("unit/main/cgroup.procs"), 100, &text, &len, NULL), ERR_OK);
 	cr_expect_str_eq(text, "47114712");
 	mem_free(text);
+	put("unit/cgroup.procs", "");
+	put("unit/cgroup.subtree_control", "");
+	cr_expect_eq(unlink(at("unit/main/cgroup.procs")), 0);
+	cgroup_step_back(at("unit"));
+	cr_expect_eq(access(at("unit/main"), F_OK), -1, "left behind");
+	cr_assert_eq(fd_read_file(at("unit/cgroup.procs"), 100, &text, &len, NULL), ERR_OK);
+	cr_expect_str_eq(text, "0");
+	mem_free(text);
 }
