@@ -247,6 +247,8 @@ void
 filler_stop(struct broker *b)
 {
 	struct filler *f = &b->filler;
+	if (f->ev_timer == NULL)
+		return; /* none was ever started: everything is refused */
 	if (f->ev != NULL)
 		event_free(f->ev);
 	f->ev = NULL;
