@@ -314,19 +314,45 @@ link_stop(struct master *m)
 		}
 }
 
-/* The settings in force belong to a spawner that did not come to life, and no other one may lend:
- * ours lends nothing more, what runs in it goes on, and its seat is for the next try. */
+/* What runs in it goes on; it lends nothing more, and its seat is free. */
 static void
-give_up_current(struct master *m)
+leave_current(struct master *m)
 {
 	struct link *old = m->link;
-	if (old == NULL || master_is_stopping(m))
-		return;
-	log_error("no spawner runs with the new settings, the old one lends nothing more");
 	m->link = NULL;
 	seat_leave(&m->spawner);
 	drain(old);
+}
+
+static void
+show_none(struct master *m)
+{
+	board_sandbox_layers(m->board, NULL);
+	board_sandbox_stats(m->board, NULL, NULL);
+	m->board->sandbox_state = link_is_wanted(&m->conf) ? SANDBOX_REFUSED : SANDBOX_OFF;
+}
+
+/* The settings in force belong to a spawner that did not come to life, and no other one may lend.
+ */
+static void
+give_up_current(struct master *m)
+{
+	if (m->link == NULL || !m->spawner.is_wanted || master_is_stopping(m))
+		return;
+	log_error("no spawner runs with the new settings, the old one lends nothing more");
+	leave_current(m);
 	seat_fill(&m->spawner);
+}
+
+void
+link_retire(struct master *m)
+{
+	if (m->next_link != NULL)
+		child_kill(m->next_link->child, NULL);
+	if (m->link == NULL)
+		return;
+	leave_current(m);
+	show_none(m);
 }
 
 void

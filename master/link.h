@@ -27,6 +27,8 @@ void link_send_socket(struct master *m, struct child *c);
 void link_remove_worker(struct master *m, const struct child *c);
 /* The spawner writes to the master's log file from now on. */
 void link_reopen_log(struct master *m);
+/* The sandbox is not wanted any more: what runs goes on, as with one that is replaced. */
+void link_retire(struct master *m);
 /* Tells every spawner to end. */
 void link_stop(struct master *m);
 /* The spawner's process ended. */

@@ -175,7 +175,7 @@ apply_conf(struct master *m, const struct master_conf *old)
 	log_notice("sandbox settings changed");
 	m->spawner.is_wanted = is_wanted;
 	if (!is_wanted)
-		link_stop(m);
+		link_retire(m);
 	else if (m->link == NULL)
 		seat_fill(&m->spawner);
 	else

@@ -292,3 +292,43 @@ Test(spawners, a_running_call_survives_a_new_spawner_that_dies_at_once)
 	close(fd);
 	server_stop(&s);
 }
+
+Test(spawners, a_running_call_survives_the_end_of_the_sandbox)
+{
+	struct server *s = start_with_sandbox();
+	char out[4096];
+
+	int fd = stream_open(s, "/v1/messages",
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '4711.6']); print(6 * 7)"));
+	pid_t held = wait_process(s, "4711.6");
+	server_expect(s, "the sandbox spawner is gone");
+	s->opts.sandbox = NULL;
+	server_write_conf(s, NULL);
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_expect(wait_sandbox(s, "off"));
+	kill(held, SIGTERM);
+	cr_expect(stream_wait(fd, "42\\n"), "it did not go on");
+	close(fd);
+	server_stop(&s);
+}
+
+/* One that refuses everything has neither filler nor zygote. */
+Test(spawners, one_that_refuses_drains_like_any_other)
+{
+	struct server *s = start_with_sandbox();
+	char out[4096], conf[400];
+
+	server_expect(s, "sandbox refused");
+	(void)snprintf(conf, sizeof(conf), "sandbox_rootfs: %s\n", s->conf_path);
+	server_write_conf(s, conf);
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(wait_sandbox(s, "refused"));
+	long log_at = server_log_end(s);
+	server_write_conf(s, NULL);
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(wait_sandbox(s, "ready"));
+	must_run_code(s, "again");
+	cr_expect(server_wait_log(s, "this spawner has drained", &log_at));
+	cr_expect(server_wait_log(s, "\"child ended\"", &log_at));
+	server_stop(&s);
+}
