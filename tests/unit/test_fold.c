@@ -217,3 +217,95 @@ Test(fold, n70_71_an_item_of_ours_becomes_a_message_and_a_providers_stays)
 	check_untouched(WIRE_RESPONSES, kept, 1,
 	    R(ITEM("ci_1", "completed", "1") ",{\"role\":\"user\",\"content\":\"go\"}"));
 }
+
+/* --- ids of ours in the places of a client's own ------------------------------------------------
+ */
+#define CALL_USE(id)                                                                               \
+	"{\"type\":\"tool_use\",\"id\":\"" id                                                      \
+	"\",\"name\":\"code_execution\",\"input\":{\"code\":\"print(6 * 7)\"}}"
+#define ANSWERED(content, result)                                                                  \
+	"{\"role\":\"assistant\",\"content\":[" content "]},{\"role\":\"user\",\"content\":["      \
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"otari_srvtoolu_1\"," result "}]}"
+
+Test(fold, a_plain_result_for_a_call_of_ours_is_text_on_every_wire)
+{
+	static const struct row messages[] = {
+	    {"beside the pair",
+		M(USER "," ANSWERED(PAIR(RAN("42\\n", "", "0")), "\"content\":\"forty-two\"")),
+		{"print(6 * 7)", "\"[result of what was executed]", "forty-two"}, {"otari_"}},
+	    {"instead of it",
+		M(USER "," ANSWERED(CALL_USE("otari_srvtoolu_1"), "\"content\":\"forty-two\"")),
+		{"[code was executed]\\n```python\\nprint(6 * 7)\\n```", "forty-two"},
+		{"otari_", "tool_use", "tool_call", "function_call"}},
+	    {"with a picture",
+		M(USER "," ANSWERED(CALL_USE("otari_srvtoolu_1"),
+		    "\"is_error\":true,\"content\":[{\"type\":\"image\",\"source\":{\"type\":"
+		    "\"base64\",\"media_type\":\"image/png\",\"data\":\"QUJD\"}}]")),
+		{"[error of what was executed]", "QUJD"}, {"otari_", "tool_result"}},
+	    {"beside the client's own",
+		M(USER ",{\"role\":\"assistant\",\"content\":[" CALL_USE(
+		    "otari_srvtoolu_1") "," CALL_USE("toolu_9") "]},{\"role\":\"user\",\"content\":"
+								"[{\"type\":\"tool_result\",\"tool_"
+								"use_id\":\"otari_srvtoolu_1\","
+								"\"content\":"
+								"\"ours\"},{\"type\":\"tool_"
+								"result\",\"tool_use_id\":\"toolu_"
+								"9\",\"content\":"
+								"\"theirs\"}]}"),
+		{"ours", "theirs", "toolu_9"}, {"otari_"}},
+	};
+	static const struct row responses[] = {
+	    {"item and output",
+		R(ITEM("otari_ci_1", "completed", "42\\n") ",{\"type\":\"function_call_output\","
+							   "\"call_id\":\"otari_ci_1\",\"output\":"
+							   "\"forty-two\"}"),
+		{"print(6 * 7)", "forty-two"}, {"otari_", "function_call"}},
+	    {"call and output",
+		R("{\"type\":\"function_call\",\"call_id\":\"otari_ci_1\",\"name\":"
+		  "\"bash_code_execution\",\"arguments\":\"{\\\"command\\\":\\\"ls\\\"}\"},"
+		  "{\"type\":\"function_call_output\",\"call_id\":\"otari_ci_1\",\"output\":"
+		  "\"a\"}"),
+		{"```bash\\nls\\n```", "[result of what was executed]"},
+		{"otari_", "function_call", "tool"}},
+	};
+	static const struct row chat[] = {
+	    {"call and message",
+		"{\"model\":\"m\",\"messages\":[" USER ",{\"role\":\"assistant\",\"content\":null,"
+		"\"tool_calls\":[{\"id\":\"otari_srvtoolu_1\",\"type\":\"function\",\"function\":"
+		"{\"name\":\"search\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
+		"\"tool_call_id\":\"otari_srvtoolu_1\",\"content\":\"found\"}]}",
+		{"[the tool search was used]", "found"}, {"otari_", "tool_call", "\"tool\""}},
+	};
+
+	for (int to = WIRE_CHAT; to <= WIRE_RESPONSES; to++) {
+		check(WIRE_MESSAGES, (enum wire)to, messages, ARRAY_LEN(messages));
+		check(WIRE_RESPONSES, (enum wire)to, responses, ARRAY_LEN(responses));
+		check(WIRE_CHAT, (enum wire)to, chat, ARRAY_LEN(chat));
+	}
+}
+
+Test(fold, no_provider_is_asked_for_a_container_of_ours)
+{
+#define WITH(member) "{\"model\":\"m\",\"max_tokens\":9," member ",\"messages\":[" USER "]}"
+#define INTERPRETER(container)                                                                     \
+	"{\"model\":\"m\",\"tools\":[{\"type\":\"code_interpreter\",\"container\":" container      \
+	"}],\"input\":\"q\"}"
+	static const struct row messages[] = {
+	    {"by its id", WITH("\"container\":\"otari_cntr_1\""), {"\"q\""},
+		{"otari_", "container"}},
+	    {"in an object", WITH("\"container\":{\"id\":\"otari_cntr_1\"}"), {"\"q\""},
+		{"otari_", "container"}},
+	    {"with skills", WITH("\"container\":{\"id\":\"otari_cntr_1\",\"skills\":[1]}"),
+		{"\"container\":{\"skills\":[1]}"}, {"otari_"}},
+	    {"the provider's", WITH("\"container\":\"container_1\""),
+		{"\"container\":\"container_1\""}, {NULL}},
+	};
+	static const struct row responses[] = {
+	    {"by its id", INTERPRETER("\"otari_cntr_1\""), {"\"container\":{\"type\":\"auto\"}"},
+		{"otari_"}},
+	    {"the provider's", INTERPRETER("\"cntr_1\""), {"\"container\":\"cntr_1\""}, {NULL}},
+	};
+
+	check(WIRE_MESSAGES, WIRE_MESSAGES, messages, ARRAY_LEN(messages));
+	check(WIRE_RESPONSES, WIRE_RESPONSES, responses, ARRAY_LEN(responses));
+}

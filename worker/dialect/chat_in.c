@@ -2,6 +2,7 @@
 #include "worker/dialect/chat.h"
 #include "worker/dialect/chat_messages.h"
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/minted.h"
 #include "worker/dialect/read.h"
 
 #define TOOLS_MAX   4096u
@@ -346,6 +347,7 @@ chat_decode(struct arena *a, struct str body, struct jval root, struct conversat
 	if (e != ERR_OK)
 		return e;
 	keep_members(c, root);
+	minted_become_text(c);
 	if (arena_overflowed(a))
 		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = c;

@@ -1,6 +1,5 @@
 #include "worker/dialect/chat_messages.h"
 
-#include "base/json_write.h"
 #include "worker/dialect/arguments.h"
 #include "worker/dialect/code_list.h"
 #include "worker/dialect/read.h"
@@ -169,30 +168,6 @@ read_reasoning(struct conversation *c, struct jval v, struct message *m, struct 
 	return ERR_OK;
 }
 
-/* What we told about executions is nothing for a provider. */
-static struct str
-without_code_list(struct arena *a, struct jval v)
-{
-	struct str raw = jv_raw(v);
-	if (jv_type(jv_get(v, CODE_LIST_MEMBER)) == JT_ABSENT)
-		return raw;
-	struct buf b = BUF_INIT(raw.len + 2);
-	struct jw w;
-	struct jiter it = {0};
-	jw_init(&w, &b);
-	jw_object(&w);
-	while (jv_next(v, &it)) {
-		if (jv_str_is(it.key, CODE_LIST_MEMBER))
-			continue;
-		jw_key_str(&w, jv_str(a, it.key));
-		jw_raw(&w, jv_raw(it.value));
-	}
-	jw_end_object(&w);
-	raw = b.overflowed ? STR_NULL : arena_str(a, buf_str(&b));
-	buf_done(&b);
-	return raw;
-}
-
 static enum err_code
 read_assistant(struct chat_reader *r, struct jval v, struct err *reterr)
 {
@@ -201,7 +176,8 @@ read_assistant(struct chat_reader *r, struct jval v, struct err *reterr)
 	struct str refusal = STR_NULL;
 	if (m == NULL)
 		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
-	m->raw = without_code_list(c->arena, v);
+	/* What we told about executions is nothing for a provider. */
+	m->raw = raw_without(c->arena, v, CODE_LIST_MEMBER);
 	enum err_code e = read_reasoning(c, v, m, reterr);
 	if (e == ERR_OK)
 		e = read_str(c->arena, v, "name", OPTIONAL, &m->name, reterr);

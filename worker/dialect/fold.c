@@ -1,5 +1,7 @@
 #include "worker/dialect/fold.h"
 
+#include "worker/dialect/minted.h"
+
 /* What a call of each kind holds and how it is fenced (anthropic-wire §5.2). */
 static const struct {
 	const char *member; /* NULL: the whole input says what was done */
@@ -10,10 +12,12 @@ static const struct {
     [CODE_TOOL_EDITOR] = {NULL, STR_INIT("json"), STR_INIT("[the text editor was used]")},
 };
 
-static bool
-is_minted(struct str id)
+/* What of a call's input says what was done. */
+static struct str
+what_of(struct arena *a, enum code_tool kind, struct jval input)
 {
-	return str_starts(id, STR("otari_srvtoolu_")) || str_starts(id, STR("otari_mcptoolu_"));
+	const char *member = kinds[kind].member;
+	return member != NULL ? jv_str(a, jv_get(input, member)) : jv_raw(input);
 }
 
 static enum fold_action
@@ -21,15 +25,13 @@ remember(struct fold *f, struct jval block, struct str id)
 {
 	enum code_tool kind;
 	if (!code_tool_of(jv_str(f->arena, jv_get(block, "name")), &kind))
-		return is_minted(id) ? FOLD_REMOVE : FOLD_KEEP;
+		return id_is_minted(id) ? FOLD_REMOVE : FOLD_KEEP;
 	struct fold_call *c = ARENA_NEW(f->arena, struct fold_call);
 	if (c == NULL)
 		return FOLD_REMOVE;
-	struct jval input = jv_get(block, "input");
 	c->id = id;
 	c->kind = kind;
-	c->code = kinds[kind].member != NULL ? jv_str(f->arena, jv_get(input, kinds[kind].member))
-					     : jv_raw(input);
+	c->code = what_of(f->arena, kind, jv_get(block, "input"));
 	c->next = f->calls;
 	f->calls = c;
 	return FOLD_REMOVE;
@@ -135,6 +137,14 @@ fold_heading(struct buf *b, enum code_tool kind, struct str what)
 		add_code(b, what, kinds[kind].language);
 }
 
+void
+fold_call(struct arena *a, struct buf *b, enum code_tool kind, struct str arguments)
+{
+	struct jval input = JV_ABSENT;
+	bool is_json = jdoc_parse(a, arguments, &input, NULL) == ERR_OK;
+	fold_heading(b, kind, is_json ? what_of(a, kind, input) : arguments);
+}
+
 static struct str
 result_text(struct fold *f, struct jval content, enum code_tool kind, const struct fold_call *call)
 {
@@ -170,7 +180,7 @@ fold_block(struct fold *f, struct jval block, bool minted_only, struct str *ret_
 	enum code_tool kind;
 	bool result = str_ends(type, STR("_tool_result"));
 	struct str id = jv_str(f->arena, jv_get(block, result ? "tool_use_id" : "id"));
-	if (minted_only && !is_minted(id))
+	if (minted_only && !id_is_minted(id))
 		return FOLD_KEEP;
 	if (str_eq(type, STR("server_tool_use")))
 		return remember(f, block, id);
@@ -179,8 +189,8 @@ fold_block(struct fold *f, struct jval block, bool minted_only, struct str *ret_
 		return FOLD_TEXT;
 	}
 	/* Other tools that the gateway ran: what they gave is in the text that follows. */
-	return is_minted(id) && (result || str_eq(type, STR("mcp_tool_use"))) ? FOLD_REMOVE
-									      : FOLD_KEEP;
+	return id_is_minted(id) && (result || str_eq(type, STR("mcp_tool_use"))) ? FOLD_REMOVE
+										 : FOLD_KEEP;
 }
 
 /* "…/files/ID/content": how an image that we stored is shown. */

@@ -38,6 +38,8 @@ enum fold_action fold_block(
 /* How every such text begins: that a tool of this kind was used, and for what (code, or the input
  * of the editor; empty: unknown). */
 void fold_heading(struct buf *b, enum code_tool kind, struct str what);
+/* The same for a call with these arguments, as the model wrote them. */
+void fold_call(struct arena *a, struct buf *b, enum code_tool kind, struct str arguments);
 /* The text that stands for a code_interpreter_call item of Responses. */
 struct str fold_code_item(struct arena *a, struct jval item);
 

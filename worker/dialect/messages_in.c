@@ -2,6 +2,7 @@
 #include "worker/dialect/mapping.h"
 #include "worker/dialect/messages.h"
 #include "worker/dialect/messages_blocks.h"
+#include "worker/dialect/minted.h"
 #include "worker/dialect/read.h"
 
 #define TOOLS_MAX 4096u
@@ -305,8 +306,15 @@ keep_members(struct conversation *c, struct jval root)
 		bool skip = member_use(WIRE_MESSAGES, jv_str(c->arena, it.key)) == MEMBER_GATEWAY;
 		for (size_t i = 0; i < ARRAY_LEN(composed); i++)
 			skip = skip || jv_str_is(it.key, composed[i]);
-		if (!skip)
-			read_extra(c, it.key, it.value);
+		if (skip)
+			continue;
+		bool is_container = jv_str_is(it.key, "container");
+		struct str raw = is_container ? minted_container(c->arena, it.value) : STR_NULL;
+		if (is_container && raw.ptr == NULL)
+			continue;
+		read_extra(c, it.key, it.value);
+		if (is_container && c->extra_tail != NULL)
+			c->extra_tail->raw = raw;
 	}
 	c->service_tier_raw = jv_raw(jv_get(root, "service_tier"));
 	c->has_thread = jv_present(jv_get(root, "thread"));
@@ -339,6 +347,7 @@ messages_decode(struct arena *a, struct str body, struct jval root, struct conve
 	if (e != ERR_OK)
 		return e;
 	keep_members(c, root);
+	minted_become_text(c);
 	if (arena_overflowed(a))
 		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = c;

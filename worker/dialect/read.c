@@ -6,6 +6,7 @@
 #include "base/json_write.h"
 #include "base/limits.h"
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/minted.h"
 
 #define ALLOWED_MAX 128u /* tools that a choice allows; OpenAI takes no more either */
 #define MEMBERS_MAX 1024u
@@ -288,6 +289,19 @@ read_data_url(struct str url, struct media *m)
 	m->media_type = str_sub(head, 0, str_chr(head, ';'));
 }
 
+/* In the place of one of ours, which its provider does not know. */
+static void
+give_new_container(struct arena *a, struct tool *tool)
+{
+	struct jval root;
+	if (jdoc_parse(a, tool->raw, &root, NULL) != ERR_OK)
+		return;
+	struct str rest = raw_without(a, root, "container");
+	if (rest.len > 0)
+		tool->raw = arena_printf(a, "%.*s,\"container\":{\"type\":\"auto\"}}",
+		    STR_FMT(str_sub(rest, 0, rest.len - 1)));
+}
+
 enum err_code
 read_container_files(struct arena *a, struct jval t, struct tool *tool, struct err *reterr)
 {
@@ -298,5 +312,7 @@ read_container_files(struct arena *a, struct jval t, struct tool *tool, struct e
 		    &tool->container_file_count, reterr);
 	if (e != ERR_OK)
 		read_path(reterr, "container");
+	if (jv_is(container, JT_STRING) && minted_container(a, container).ptr == NULL)
+		give_new_container(a, tool);
 	return e;
 }

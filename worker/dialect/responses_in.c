@@ -2,6 +2,7 @@
 #include "worker/dialect/responses_in.h"
 
 #include "worker/dialect/mapping.h"
+#include "worker/dialect/minted.h"
 #include "worker/dialect/read.h"
 #include "worker/dialect/responses.h"
 
@@ -262,6 +263,7 @@ responses_decode(struct arena *a, struct str body, struct jval root, struct conv
 	if (e != ERR_OK)
 		return e;
 	keep_members(c, root);
+	minted_become_text(c);
 	if (arena_overflowed(a))
 		return err_set(reterr, ERR_NOMEM, "Over the memory budget");
 	*ret = c;
