@@ -200,6 +200,22 @@ Test(turn_text, too_many_files_are_refused)
 	arena_free(&a);
 }
 
+/* Bounded by the suite's time: this took minutes when each was compared with all before it. */
+Test(turn_text, very_many_files_are_refused_at_once)
+{
+	struct arena *a = arena_new(256u << 20);
+	struct conversation c = {.arena = a};
+	struct attach_plan plan;
+	struct message *m = conversation_add(&c, MESSAGE_USER);
+	for (int i = 0; i < 150000; i++) {
+		struct part *p = message_add(&c, m, PART_DOCUMENT);
+		p->media.source = MEDIA_FILE_ID;
+		p->media.file_id = arena_printf(a, "f%d", i);
+	}
+	cr_assert_eq(attach_collect(&c, ATTACH_NOWHERE, NULL, &plan, NULL), ERR_INPUT);
+	arena_free(&a);
+}
+
 Test(turn_text, failures_never_blame_the_client_for_our_credential)
 {
 	struct arena *a = arena_new(1 << 20);

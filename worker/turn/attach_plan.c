@@ -15,6 +15,8 @@ find(const struct attach_plan *plan, struct str file_id)
 	return NULL;
 }
 
+/* NULL: one more than a request may name is there already; looking among thousands would take
+ * quadratic time. */
 static struct attachment *
 reference(struct arena *a, struct attach_plan *plan, struct str file_id)
 {
@@ -22,7 +24,8 @@ reference(struct arena *a, struct attach_plan *plan, struct str file_id)
 	for (; *end != NULL; end = &(*end)->next)
 		if (str_eq((*end)->file_id, file_id))
 			return *end;
-	struct attachment *t = ARENA_NEW(a, struct attachment);
+	struct attachment *t =
+	    plan->count <= ATTACH_FILES_MAX ? ARENA_NEW(a, struct attachment) : NULL;
 	if (t == NULL)
 		return NULL;
 	/* a pool thread reads it, when the client and the body it sent may be gone */
