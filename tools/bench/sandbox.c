@@ -105,6 +105,7 @@ start(struct probe_host *h, const char *init, const struct sandbox_settings *s)
 		die("no channel");
 	fd_close(&pair[1]);
 	worker = pair[0];
+	(void)fd_set_nonblock(h->ctl, true);
 	if (!probe_wait_zygote(h, 120000))
 		die("no zygote");
 }
@@ -124,27 +125,71 @@ stop(struct probe_host *h)
 static void
 wait_full(struct probe_host *h)
 {
-	pid_t pids[256];
-	while (probe_children(probe_inner(h), pids, ARRAY_LEN(pids)) != POOL + 2)
-		(void)usleep(5000);
-	(void)usleep(200000);
+	static struct lease_stats last;
+	union lease_msg m;
+	int fds[LEASE_FDS];
+	size_t nfds;
+	struct err e;
+	/* It tells a second after a change how things stand. */
+	(void)usleep(1100000);
+	for (;;) {
+		while (lease_recv(h->ctl, &m, fds, &nfds, &e) == ERR_OK)
+			if (m.type == LEASE_MSG_STATS)
+				last = m.stats;
+		if (last.ready >= POOL && last.starting == 0)
+			return;
+		(void)usleep(20000);
+	}
+}
+
+/* A process that says back what it hears: the floor, at the load of the moment. */
+static int
+start_echo(void)
+{
+	int pair[2];
+	char c;
+	if (!fd_socketpair_seqpacket(pair, false))
+		die("no echo");
+	if (fork() == 0) {
+		fd_close(&pair[0]);
+		while (read(pair[1], &c, 1) == 1 && write(pair[1], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	fd_close(&pair[1]);
+	return pair[0];
+}
+
+static int64_t
+ask_echo(int fd)
+{
+	char c = 'e';
+	int64_t t0 = clock_mono_us();
+	if (write(fd, &c, 1) != 1 || read(fd, &c, 1) != 1)
+		die("no echo");
+	return clock_mono_us() - t0;
 }
 
 static void
 leases_idle(struct probe_host *h)
 {
-	int64_t us[N_MAX];
+	int64_t us[N_MAX], floor_us[N_MAX];
+	int echo = start_echo();
 	for (size_t i = 0; i < N_MAX; i++) {
 		int fds[LEASE_FDS];
-		if (i % 4 == 0)
+		if (i % 20 == 0)
 			wait_full(h);
-		(void)usleep(60000); /* time for one to be made */
+		(void)usleep(75000);
+		floor_us[i] = ask_echo(echo);
+		(void)usleep(75000); /* time for one to end and one to be made */
 		int64_t t0 = clock_mono_us();
 		ask();
 		uint64_t id = answer(fds);
 		us[i] = clock_mono_us() - t0;
 		give_back(id, fds);
 	}
+	fd_close(&echo);
+	print_times("an echo between two idle processes, ms", floor_us, N_MAX);
 	print_times("lease, pool full, ms", us, N_MAX);
 }
 
@@ -178,7 +223,7 @@ calls(struct probe_host *h)
 	struct code_session *s = NULL;
 	for (size_t i = 0; i < SESSIONS; i++) {
 		code_session_close(&s);
-		if (i % 4 == 0)
+		if (i % 8 == 0)
 			wait_full(h);
 		s = probe_open(h, NULL);
 		int64_t t0 = clock_mono_us();
