@@ -73,10 +73,12 @@ zygote_forget_starting(struct broker *b)
 void
 zygote_child_failed(struct broker *b, const char *why, int sys_errno)
 {
-	if (b->zygote.state == ZYGOTE_READY || b->old_zygote.ev == NULL)
-		zygote_failed(b, why, sys_errno);
-	else
+	const struct zygote_old *old = &b->old_zygote;
+	/* Which of two it was is not known; the old one is the lesser loss. */
+	if (old->ev != NULL && (b->zygote.state != ZYGOTE_READY || old->in_flight > 0))
 		zygote_old_end(b);
+	else
+		zygote_failed(b, why, sys_errno);
 }
 
 void
@@ -142,6 +144,7 @@ test_broken(struct broker *b, const struct frame_check *c)
 	log_error(
 	    "a wall does not hold in a zygote's child, no zygote is used", LOG_C("why", text));
 	end(b);
+	zygote_old_end(b); /* what opened the wall may be there for its children, too */
 	b->zygote.state = ZYGOTE_OFF;
 	(void)snprintf(b->zygote.why, sizeof(b->zygote.why), "%.95s", text);
 	lend_step(b);
