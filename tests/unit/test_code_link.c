@@ -124,3 +124,21 @@ Test(code_link, a_session_ends_with_the_replaced_spawner_that_lent_it)
 	code_session_close(&held.s);
 	session_rig_done(&r);
 }
+
+Test(code_link, who_waits_is_told_at_once_that_no_spawner_will_follow)
+{
+	struct session_rig r;
+	struct opened o = {0};
+	session_rig_init(&r);
+	(void)code_session_open(r.backend, STR("w"), 60000, on_open, &o);
+	session_rig_turn(&r);
+	cr_expect_eq(o.calls, 0);
+	code_backend_attach(r.backend, -1);
+	cr_expect_eq(o.calls, 0, "inside the call");
+	session_rig_turn(&r);
+	cr_expect_eq(o.calls, 1);
+	cr_expect_null(o.s);
+	cr_expect_eq(o.e.code, ERR_UNSUPPORTED, "%s", o.e.msg);
+	cr_expect(code_backend_is_idle(r.backend));
+	session_rig_done(&r);
+}

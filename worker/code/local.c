@@ -173,17 +173,19 @@ static void
 local_attach(struct code_backend *port, int spawner_fd)
 {
 	struct local_backend *b = (struct local_backend *)port;
-	local_link_retire(&b->link);
-	if (spawner_fd < 0) {
-		b->state = LOCAL_GONE;
-		return;
-	}
-	b->link = local_link_new(b, spawner_fd);
-	b->state = LOCAL_STARTING;
 	struct local_open *o;
-	TAILQ_FOREACH(o, &b->opens, link)
-		if (o->failed.code == ERR_OK)
+	local_link_retire(&b->link);
+	b->state = spawner_fd < 0 ? LOCAL_GONE : LOCAL_STARTING;
+	if (spawner_fd >= 0)
+		b->link = local_link_new(b, spawner_fd);
+	TAILQ_FOREACH(o, &b->opens, link) {
+		if (o->failed.code != ERR_OK)
+			continue;
+		if (spawner_fd >= 0)
 			open_send(o);
+		else
+			open_fail_later(o, ERR_UNSUPPORTED, "this host's sandbox was turned off");
+	}
 }
 
 static void

@@ -78,8 +78,8 @@ struct code_backend *code_backend_new_remote(struct event_base *base, struct htt
     const struct code_remote *r, const struct code_config *cfg);
 /* Every session and open must be closed before. NULL allowed. */
 void code_backend_free(struct code_backend **b);
-/* The spawner was replaced: takes the new socket (-1: none will follow). Running sessions die with
- * the old spawner. */
+/* The spawner was replaced: takes the new socket (-1: none will follow, and who waits is told so).
+ * What runs goes on with the old spawner, and dies with it. */
 void code_backend_attach(struct code_backend *b, int spawner_fd);
 void code_backend_set_config(struct code_backend *b, const struct code_config *cfg);
 /* False when code must be refused (503), with the layer, the errno and the fix in *ret_why_not
