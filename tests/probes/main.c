@@ -85,9 +85,9 @@ static const struct {
 static bool
 is_for(const char *name, enum breadth b)
 {
-	bool is_first = strcmp(probe_mode.name, "best") == 0;
-	bool is_end = is_first || getenv("PROBES_MODE") != NULL ||
-		      (probe_mode.is_plain && probe_mode.is_cold);
+	/* One that was asked for is as good as the first. */
+	bool is_first = strcmp(probe_mode.name, "best") == 0 || getenv("PROBES_MODE") != NULL;
+	bool is_end = is_first || (probe_mode.is_plain && probe_mode.is_cold);
 	if (!probe_wants(name))
 		return false;
 	if ((probe_mode.without & JAIL_WITHOUT_SECCOMP) != 0)
