@@ -38,6 +38,9 @@ Test(carry, ids_that_may_come_again_are_told_from_those_that_do_not)
 	struct str second = carry_add_call(&c, a, WIRE_MESSAGES, STR("call_1"));
 	cr_expect(str_starts(second, STR("toolu_")));
 	cr_expect(str_eq(c.call_id, str_c(rows[0].id)), "the first one counts");
+	struct str third = carry_add_call(
+	    &c, a, WIRE_CHAT, STR("otari_srvtoolu_0a1b2c3d4e5f60718293a4b5c6d7e8f9"));
+	cr_expect(str_starts(third, STR("call_")), "it would come back as an execution of ours");
 	arena_free(&a);
 }
 

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/utf8.h"
 #include "worker/dialect/fold.h"
+#include "worker/dialect/minted.h"
 #include "worker/turn/mint.h"
 
 /* --- noting --------------------------------------------------------------------------------------
@@ -28,7 +29,8 @@ carry_add_run(struct carry *c, struct arena *a, const struct code_record *rec, s
 struct str
 carry_add_call(struct carry *c, struct arena *a, enum wire client, struct str id)
 {
-	struct str shown = mint_is_unique(id) ? id : mint_call_id(a, client);
+	bool is_fit = mint_is_unique(id) && !id_is_minted(id);
+	struct str shown = is_fit ? id : mint_call_id(a, client);
 	if (c != NULL && c->call_id.ptr == NULL)
 		c->call_id = arena_str(a, shown);
 	return shown;
