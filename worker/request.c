@@ -124,12 +124,23 @@ request_reply_empty(struct request *req, int status)
 	http_reply(req->x, status, NULL, STR(""));
 }
 
+static const char *
+word(struct arena *a, struct str s)
+{
+	return s.len > 0 ? arena_cstr(a, s) : NULL;
+}
+
 /* Upstream's clients of the Files, models and administrative routes read `detail` as a text, also
  * where the envelope beside it is Anthropic's. */
 static void
 write_error(const struct request *req, int status, const char *type, struct str message,
     struct str details_raw, struct buf *out)
 {
+	if (req->wire != WIRE_MESSAGES && (req->error_code.len > 0 || req->error_param.len > 0)) {
+		dialect_error_body_coded(status, message, word(req->arena, req->error_param),
+		    word(req->arena, req->error_code), out);
+		return;
+	}
 	if (req->wire != WIRE_MESSAGES || !req->detail_is_text) {
 		dialect_error_body(req->wire, status, type, message, details_raw, req->id, out);
 		return;
@@ -182,6 +193,8 @@ request_error_details(
 	if (!can_answer(req))
 		return;
 	struct buf body = BUF_INIT(ERROR_BODY_MAX_BYTES);
+	if (status == 401)
+		req->error_code = STR("invalid_api_key");
 	write_error(req, status, type, message, details_raw, &body);
 	if (status == 401)
 		http_reply_header(req->x, "WWW-Authenticate", STR("Bearer"));

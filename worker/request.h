@@ -54,6 +54,8 @@ struct request {
 	/* For the access log and the settlement; set by whoever learns them. In the arena. */
 	struct str model, provider;
 	struct str cause; /* why the provider failed it, for the operator */
+	/* What an error of OpenAI's wires says for programs; empty: null. In the arena. */
+	struct str error_code, error_param;
 	uint32_t code_runs;
 	int status; /* answered; 0: not yet */
 	/* The pipeline's own. state_close is called once when the exchange ends, whatever way. */

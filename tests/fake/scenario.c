@@ -67,8 +67,11 @@ static json_t *
 error_json(enum fake_wire wire, int status, const char *text)
 {
 	if (wire != FAKE_MESSAGES)
-		return json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", text, "type",
-		    error_type(wire, status), "param", "code");
+		return json_pack("{s:{s:s, s:s, s:s?, s:s?}}", "error", "message", text, "type",
+		    error_type(wire, status), "param", status == 400 ? "messages[0]" : NULL, "code",
+		    status == 400   ? "context_length_exceeded"
+		    : status == 401 ? "invalid_api_key"
+				    : NULL);
 	return json_pack("{s:s, s:{s:s, s:s}, s:s}", "type", "error", "error", "type",
 	    error_type(wire, status), "message", text, "request_id", "req_fake");
 }

@@ -17,7 +17,9 @@ Test(api, errors_have_the_envelope_of_their_dialect)
 		const char *type_at, *type;
 	} rows[] = {
 	    {"POST", "/v1/chat/completions", "{\"model\":\"fake:text\",\"messages\":[]}", "wrong",
-		401, "error.type", ""},
+		401, "error.code", "invalid_api_key"},
+	    {"POST", "/v1/responses", "{\"model\":\"nobody:x\",\"input\":\"a\"}", NULL, 404,
+		"error.code", "model_not_found"},
 	    {"POST", "/v1/messages", "{\"model\":\"fake:text\",\"messages\":[],\"max_tokens\":1}",
 		"wrong", 401, "error.type", "authentication_error"},
 	    {"POST", "/v1/messages", "{}", "", 401, "error.type", "authentication_error"},

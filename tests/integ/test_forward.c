@@ -154,6 +154,9 @@ Test(forward, errors_of_the_provider_are_mapped)
 		    r.status, r.body.ptr);
 		root = reply_json(&r);
 		cr_expect(at(root, "error.message")[0] != '\0', "%s", r.body.ptr);
+		if (!messages) /* what OpenAI's clients act on; never of the gateway's own key */
+			cr_expect_str_eq(at(root, "error.code"),
+			    r.status == 400 ? "context_length_exceeded" : "", "%s", r.body.ptr);
 		if (r.status == 429)
 			cr_expect(str_eq(reply_header(&r, "retry-after"), STR("7")));
 		json_decref(root);

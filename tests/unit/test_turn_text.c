@@ -216,6 +216,33 @@ Test(turn_text, very_many_files_are_refused_at_once)
 	arena_free(&a);
 }
 
+/* OpenAI's clients decide by them: to compact the conversation, not to try again. */
+Test(turn_text, a_failure_keeps_the_words_that_programs_act_on)
+{
+	static const struct {
+		int upstream;
+		const char *body, *code, *param;
+	} words[] = {
+	    {400, "{\"error\":{\"code\":\"context_length_exceeded\",\"param\":\"messages[2]\"}}",
+		"context_length_exceeded", "messages[2]"},
+	    {429, "{\"error\":{\"code\":\"insufficient_quota\",\"param\":null}}",
+		"insufficient_quota", ""},
+	    {400, "{\"error\":{\"code\":\"no word\\n\",\"param\":7}}", "", ""},
+	    {400, "{\"error\":{\"code\":\"sk_secret_1\"}}", "***********", ""},
+	    {401, "{\"error\":{\"code\":\"invalid_api_key\"}}", "", ""},
+	};
+	const struct target target = {.key = STR("sk_secret_1")};
+	struct arena *a = arena_new(1 << 20);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		struct failure f;
+		failure_from_status(
+		    a, words[i].upstream, str_c(words[i].body), STR(""), &target, &f);
+		cr_expect(str_eq(f.code, str_c(words[i].code)), "%zu: %.*s", i, STR_FMT(f.code));
+		cr_expect(str_eq(f.param, str_c(words[i].param)), "%zu: %.*s", i, STR_FMT(f.param));
+	}
+	arena_free(&a);
+}
+
 Test(turn_text, failures_never_blame_the_client_for_our_credential)
 {
 	struct arena *a = arena_new(1 << 20);

@@ -88,6 +88,8 @@ resolve_target(struct completion *c)
 	enum err_code rc = target_resolve(
 	    req->arena, req->env->policy, req->env->secrets, c->model, &c->target, &err);
 	if (rc != ERR_OK) {
+		if (rc == ERR_NOTFOUND)
+			req->error_code = STR("model_not_found");
 		request_error(req, request_status_of(rc), NULL, str_c(err.msg));
 		return false;
 	}

@@ -195,6 +195,8 @@ on_done(void *arg, const struct failure *failure)
 		settle(f, failure->status, failure->message);
 		if (failure->retry_after.len > 0)
 			http_reply_header(f->req->x, "Retry-After", failure->retry_after);
+		f->req->error_code = failure->code;
+		f->req->error_param = failure->param;
 		request_error(f->req, failure->status, failure->type, failure->message);
 		return;
 	}

@@ -162,6 +162,8 @@ on_done(void *arg, const struct failure *failure)
 			http_reply_header(t->req->x, "Retry-After", failure->retry_after);
 		board_count(t->req->env->slot, BC_UPSTREAM_ERRORS, 1);
 		t->req->cause = failure->cause;
+		t->req->error_code = failure->code;
+		t->req->error_param = failure->param;
 		turn_fail(t, failure->status, failure->type, failure->message);
 		return;
 	}

@@ -7,6 +7,7 @@
 #include "worker/upstream/target.h"
 
 #define MESSAGE_MAX_BYTES 2000u
+#define WORD_MAX_BYTES    128u
 #define SECRET_MIN_BYTES  6u /* shorter ones would blank out words */
 
 static const struct {
@@ -48,6 +49,24 @@ find_message(struct arena *a, struct str body)
 	if (s.ptr == NULL)
 		s = jv_str(a, jv_get(root, "detail"));
 	return s;
+}
+
+/* What a program acts on ("context_length_exceeded", "messages[2].content"); anything else is "".
+ */
+static struct str
+find_word(struct arena *a, struct str body, const char *key)
+{
+	struct jval root;
+	if (jdoc_parse(a, body, &root, NULL) != ERR_OK)
+		return STR("");
+	struct str s = jv_str(a, jv_get(jv_get(root, "error"), key));
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+		bool is_alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+		if (!is_alnum && c != '_' && c != '.' && c != '[' && c != ']')
+			return STR("");
+	}
+	return s.len <= WORD_MAX_BYTES ? s : STR("");
 }
 
 static void
@@ -122,6 +141,8 @@ failure_from_status(struct arena *a, int status, struct str body, struct str ret
 	};
 	if (!table[i].show_message)
 		return;
+	ret->code = failure_masked(a, target, find_word(a, body, "code"));
+	ret->param = failure_masked(a, target, find_word(a, body, "param"));
 	struct str said = find_message(a, body);
 	if (said.len > 0 && utf8_valid(said))
 		ret->message = utf8_cut(failure_masked(a, target, said), MESSAGE_MAX_BYTES);

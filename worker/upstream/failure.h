@@ -18,6 +18,7 @@ struct failure {
 	int upstream_status; /* 0: no answer */
 	const char *type;    /* of the client's wire; NULL: the status's own */
 	struct str message;
+	struct str code, param; /* what OpenAI's errors say for programs; or empty */
 	struct str cause;       /* for the operator: host, port and what happened; no secrets */
 	struct str retry_after; /* as the provider sent it, checked; or empty */
 };
