@@ -109,8 +109,11 @@ on_ready(void *arg, struct session *s, int sys_errno)
 		selftest_ready(b, sys_errno);
 		return;
 	}
-	if (s == b->zygote.place && sys_errno == 0) {
-		zygote_placed(b);
+	if (s == b->zygote.place) {
+		if (sys_errno == 0)
+			zygote_placed(b);
+		else
+			session_kill(s); /* which the zygote hears of */
 		return;
 	}
 	if (s->is_born && sys_errno != 0) {
@@ -150,6 +153,8 @@ on_failed(void *arg, struct session *s, const struct jail_fail *f)
 		selftest_failed(b, f);
 		return;
 	}
+	if (s == b->zygote.place)
+		return; /* the zygote hears of its end; nobody who waits loses by it */
 	if (s->is_born && f->layer == SB_INTERPRETER) {
 		zygote_child_failed(b, f->step, f->sys_errno);
 		lend_step(b);
