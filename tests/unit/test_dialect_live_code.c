@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "base/json.h"
 #include "tests/unit/dialectfix.h"
 
 struct rig {
@@ -214,4 +215,33 @@ Test(dialect_live_code, a_list_of_executions_is_bounded, .timeout = 20)
 	cr_expect(jv_str_is(jv_get(jv_at(list, 255), "error_code"), "unavailable"));
 	buf_done(&large);
 	rig_done(&g);
+}
+
+/* Chat has one text: what the model says of a result stands apart from what it said before. */
+Test(dialect_live_code, a_blank_line_stands_for_an_execution_on_chat, .timeout = 10)
+{
+	for (int stream = 0; stream < 2; stream++) {
+		struct rig g;
+		rig_start(&g, WIRE_CHAT, stream == 1);
+		struct code_record rec = record(&g);
+		g.d->reply_code(g.r, &rec);
+		say_block(&g, BLOCK_TEXT, "", "", "First.");
+		say_block(&g, BLOCK_TEXT, "", "", "Still.");
+		g.d->reply_code(g.r, &rec);
+		g.d->reply_code(g.r, &rec);
+		say_block(&g, BLOCK_REASONING, "", "", "hm");
+		say_block(&g, BLOCK_TEXT, "", "", "Second.");
+		g.d->reply_code(g.r, &rec);
+		say_block(&g, BLOCK_TEXT, "", "", "\nThird.");
+		g.d->reply_code(g.r, &rec);
+		say_end(&g);
+		struct str whole =
+		    stream ? fix_accumulate(g.a, WIRE_CHAT, buf_str(&g.out)) : buf_str(&g.out);
+		struct jval root;
+		cr_assert_eq(jdoc_parse(g.a, whole, &root, NULL), ERR_OK);
+		struct jval message = jv_get(jv_at(jv_get(root, "choices"), 0), "message");
+		cr_expect(jv_str_is(jv_get(message, "content"), "First.Still.\n\nSecond.\nThird."),
+		    "%.*s", STR_FMT(whole));
+		rig_done(&g);
+	}
 }

@@ -101,6 +101,20 @@ text(struct chat_reply *c, struct chat_answer *ch, struct str s)
 	chat_close_delta(c, &w, NULL);
 }
 
+/* "I will compute that." is not to run into what the model says of the result. */
+static void
+part_from_before(struct chat_reply *c, struct chat_answer *ch, struct str s)
+{
+	bool is_text = c->base.kind == BLOCK_TEXT && ch->number == 0;
+	if (!c->ran || !is_text)
+		return;
+	c->ran = false;
+	if (ch->chars == 0 || s.ptr[0] == '\n')
+		return;
+	text(c, ch, STR("\n\n"));
+	ch->block_at = ch->chars;
+}
+
 static void
 stream_audio(struct chat_reply *c, struct chat_answer *ch, struct str raw)
 {
@@ -153,6 +167,7 @@ block_delta(struct chat_reply *c, const struct turn_event *ev)
 		else if (ev->raw_wire == WIRE_CHAT)
 			ch->audio_raw = arena_str(c->base.arena, ev->raw);
 	} else if (ev->field == DELTA_TEXT && ev->text.len > 0) {
+		part_from_before(c, ch, ev->text);
 		text(c, ch, ev->text);
 	}
 }
@@ -246,6 +261,8 @@ chat_reply_code_run(struct reply *r, const struct code_record *rec)
 void
 chat_reply_code(struct reply *r, const struct code_record *rec)
 {
+	if (r != NULL)
+		self(r)->ran = true;
 	reply_list_code(r, rec);
 }
 

@@ -27,6 +27,7 @@ struct chat_reply {
 	struct str call_id, block_name;
 	struct buf *arguments; /* of the open call, where they cannot be passed on in pieces */
 	bool args_begun;
+	bool ran;                   /* code, since the last text */
 	struct str extra_raw;       /* extra_content of the open call */
 	struct citation_list notes; /* other wires', of the open text */
 	struct token_usage usage;

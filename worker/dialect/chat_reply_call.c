@@ -13,6 +13,13 @@ is_custom_tool(const struct chat_reply *c, struct str name)
 	return false;
 }
 
+/* The old form holds one call; an accumulator would join the arguments of two. */
+static bool
+is_surplus(const struct chat_reply *c, const struct chat_answer *ch)
+{
+	return c->legacy && ch->calls > 0;
+}
+
 /* The call's own members, in a delta or in the whole answer. */
 static void
 write_call(struct chat_reply *c, struct jw *w, struct str arguments)
@@ -101,7 +108,7 @@ chat_call_delta(struct chat_reply *c, struct chat_answer *ch, const struct turn_
 			stream_extra(c, ch);
 		return;
 	}
-	if (ev->field != DELTA_TEXT)
+	if (ev->field != DELTA_TEXT || is_surplus(c, ch))
 		return;
 	if (!c->base.opt.stream || c->custom || !c->args_begun) {
 		bool first = c->arguments->len == 0;
@@ -133,12 +140,14 @@ void
 chat_call_stop(struct chat_reply *c, struct chat_answer *ch)
 {
 	struct str arguments = c->custom ? custom_input(c) : arguments_text(buf_str(c->arguments));
+	if (is_surplus(c, ch))
+		return;
 	if (c->base.opt.stream) {
 		if (c->custom)
 			stream_call_head(c, ch, arguments);
 		else if (!c->args_begun)
 			stream_arguments(c, ch, arguments);
-	} else if (!c->legacy || ch->calls == 0) {
+	} else {
 		struct jw w;
 		if (ch->tool_calls->len > 0)
 			buf_addc(ch->tool_calls, ',');
@@ -158,6 +167,6 @@ chat_call_start(struct chat_reply *c, struct chat_answer *ch, const struct turn_
 	c->args_begun = false;
 	c->custom = is_custom_tool(c, ev->name);
 	buf_clear(c->arguments);
-	if (c->base.opt.stream && !c->custom)
+	if (c->base.opt.stream && !c->custom && !is_surplus(c, ch))
 		stream_call_head(c, ch, STR(""));
 }
