@@ -178,7 +178,8 @@ static const struct conf_key KEYS[] = {
     {NUMBER(sandbox_open_files, "256", NULL, 16, 65536, SPAWNER, "Open files of one process.")},
     {NUMBER(sandbox_output_bytes, "1048576", "bytes", 1024, 64 * MIB, SPAWNER,
 	"Bytes of output kept of one execution, for each of stdout and stderr.")},
-    {AUTO(sandbox_max_sessions, "auto", NULL, 1, 65536, SPAWNER,
+    /* Each has an id of the range that the sandbox gets (sandbox/jail/jail.h). */
+    {AUTO(sandbox_max_sessions, "auto", NULL, 1, 64000, SPAWNER,
 	"Sessions at a time; auto: from the host's memory.")},
     {AUTO(sandbox_max_sessions_per_workspace, NULL, NULL, 1, 65536, SPAWNER,
 	"Sessions at a time of one workspace.")},

@@ -41,6 +41,10 @@ TAILQ_HEAD(broker_workers, broker_worker);
 #define BROKER_STARTING_MAX     4u
 /* Beside max_sessions: the self-test's, the zygote's test's, and those that are not clean yet. */
 #define BROKER_SPARE_SLOTS 4u
+/* What conf/keys.c lets an operator ask for at most. */
+#define BROKER_SESSIONS_MAX 64000u
+_Static_assert(JAIL_SLOT_UID + BROKER_SESSIONS_MAX + BROKER_SPARE_SLOTS <= JAIL_RANGE,
+    "every slot has a user id");
 
 struct broker {
 	struct event_base *base;

@@ -22,6 +22,7 @@ static const struct {
     {"port: [1]\n", "otari.conf:1: port: must be a single value, not a list"},
     {"port: 1MiB\n", "otari.conf:1: port: must be a whole number"},
     {"workers: 0\n", "otari.conf:1: workers: must be auto or a whole number from 1 to 256"},
+    {"sandbox_max_sessions: 64001\n", "otari.conf:1: sandbox_max_sessions: must be auto or a"},
     {"workers: many\n", "otari.conf:1: workers: must be auto or a whole number"},
     {"files_enabled: maybe\n", "otari.conf:1: files_enabled: must be true or false, not 'maybe'"},
     {"files_max_bytes: 18446744073709551615GiB\n", "otari.conf:1: files_max_bytes: must be"},
