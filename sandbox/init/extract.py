@@ -31,6 +31,8 @@ def parse(archive, name, start, end, text):
     )
     p.EndElementHandler = lambda n: end(n.rpartition(" ")[2])
     p.CharacterDataHandler = text
+    if archive.getinfo(name).file_size > left:  # as it claims; what comes is counted all the same
+        raise Refused("it is too large when unpacked")
     with archive.open(name) as f:
         while True:
             chunk = f.read(65536)
