@@ -163,3 +163,27 @@ Test(lent_peers, a_client_that_hangs_up_leaves_a_session_that_works)
 	cr_expect_eq(ask(s, "DELETE", at_session(id.s, "").s, ""), 204);
 	server_stop(&s);
 }
+
+Test(lent_peers, programs_on_their_way_are_bounded_together)
+{
+	struct server *s = start_host();
+	struct text id = open_one(s), path = at_session(id.s, "/exec");
+	char body[65536];
+	int held[21], status = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		held[i] = start(s, "POST", path.s, "Content-Length: 25000000\r\n", "{");
+	do { /* until all of them were seen */
+		int fd = start(s, "POST", path.s, "Content-Length: 25000000\r\n", "{");
+		(void)shutdown(fd, SHUT_WR);
+		status = finish(fd, body, sizeof(body));
+	} while (status != 503);
+	cr_expect(strstr(body, "Retry-After: ") != NULL, "%s", body);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		close(held[i]);
+	while (status != 200) {
+		pause_short();
+		status = ask(s, "POST", path.s, CODE("print(1)"));
+	}
+	server_stop(&s);
+}

@@ -7,7 +7,7 @@
  * Owns:    the sessions that are lent and what is asked of them. A session is closed by DELETE,
  * when nobody asked anything of it for sandbox_serve_idle_ms, when it broke, and when the worker
  *          drains: whoever waits for it then reads 404.
- * Limits:  sandbox_serve_max_sessions; SERVE_UPLOADS_MAX_BYTES of uploads on their way together.
+ * Limits:  sandbox_serve_max_sessions; SERVE_BODIES_MAX_BYTES of uploads and programs at a time.
  */
 #ifndef OTARI_WORKER_API_SANDBOX_SERVE_H
 #define OTARI_WORKER_API_SANDBOX_SERVE_H
@@ -34,8 +34,8 @@ const struct http_server_ops *sandbox_serve_ops(void); /* arg: the worker_env */
 
 /* --- between the files of this part -------------------------------------------------------------
  */
-#define SERVE_UPLOADS_MAX_BYTES (512ull << 20)
-#define SERVE_RETRY_AFTER       "5"
+#define SERVE_BODIES_MAX_BYTES (512ull << 20)
+#define SERVE_RETRY_AFTER      "5"
 
 struct code_open;
 struct code_session;
@@ -70,8 +70,8 @@ struct sandbox_serve {
 	struct event *sweep;
 	TAILQ_HEAD(lents, lent) lents;
 	TAILQ_HEAD(lent_opens, lent_open) opens;
-	size_t count; /* of both */
-	uint64_t upload_bytes;
+	size_t count;        /* of both */
+	uint64_t body_bytes; /* held, or announced and on their way */
 	bool is_draining;
 	bool is_loopback; /* nobody outside of this host reaches the listener */
 };

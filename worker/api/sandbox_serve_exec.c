@@ -184,9 +184,38 @@ on_exec_body(void *arg, struct str body)
 		code_session_exec(l->session, asked.kind, asked.program, asked.timeout_ms, &ops, x);
 }
 
+/* Its body is the connection's until it is answered. */
+struct claim {
+	uint64_t bytes;
+};
+
+static void
+on_exec_closed(struct request *req, bool aborted)
+{
+	const struct claim *c = req->work;
+	(void)aborted;
+	req->work = NULL;
+	if (c != NULL)
+		req->env->serve->body_bytes -= c->bytes;
+}
+
 void
 serve_exec(struct request *req)
 {
-	if (lent_of(req) != NULL)
-		http_body_whole(req->x, EXEC_BODY_MAX_BYTES, on_exec_body, req);
+	struct sandbox_serve *s = req->env->serve;
+	int64_t length = http_head(req->x)->content_length;
+	uint64_t bytes = length >= 0 && length < (int64_t)EXEC_BODY_MAX_BYTES ? (uint64_t)length
+									      : EXEC_BODY_MAX_BYTES;
+	struct claim *c = ARENA_NEW(req->arena, struct claim);
+	if (lent_of(req) == NULL)
+		return;
+	if (c == NULL || s->body_bytes + bytes > SERVE_BODIES_MAX_BYTES) {
+		refuse_busy(req, STR("too many programs at a time"));
+		return;
+	}
+	c->bytes = bytes;
+	s->body_bytes += bytes;
+	req->work = c;
+	req->work_close = on_exec_closed;
+	http_body_whole(req->x, EXEC_BODY_MAX_BYTES, on_exec_body, req);
 }

@@ -220,7 +220,7 @@ struct upload {
 static void
 upload_free(struct upload *u)
 {
-	u->req->env->serve->upload_bytes -= u->bytes;
+	u->req->env->serve->body_bytes -= u->bytes;
 	fd_close(&u->fd);
 	multipart_free(&u->form);
 	buf_done(&u->path);
@@ -279,10 +279,10 @@ on_part_data(void *arg, struct str bytes)
 	if (!u->in_file || u->is_over)
 		return true;
 	u->bytes += bytes.len;
-	s->upload_bytes += bytes.len;
+	s->body_bytes += bytes.len;
 	if (u->bytes > u->max_bytes)
 		refuse(u, 413, "file: larger than a session takes");
-	else if (s->upload_bytes > SERVE_UPLOADS_MAX_BYTES)
+	else if (s->body_bytes > SERVE_BODIES_MAX_BYTES)
 		refuse(u, 503, "too many uploads at a time");
 	else if (fd_write_all(u->fd, bytes, NULL) != ERR_OK)
 		refuse(u, 503, "no memory for the upload");
