@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "tests/integ/harness.h"
+#include "tests/integ/talks.h"
 
 TestSuite(forward, .timeout = 120);
 
@@ -250,5 +251,37 @@ Test(forward, a_thread_is_refused_in_the_words_that_clients_act_on)
 		json_decref(root);
 		reply_done(&r);
 	}
+	server_stop(&s);
+}
+
+/* As some do where they are gateways themselves. Streamed it is the provider's event, masked. */
+Test(forward, an_error_in_a_200_is_an_error_and_names_no_key)
+{
+	static const char *const bodies[] = {
+	    "{\"error\":{\"message\":\"key fake-chat-key has no credit\",\"code\":"
+	    "\"insufficient_quota\"}}",
+	    "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"ha\"},"
+	    "\"finish_reason\":\"stop\"}],\"error\":{\"message\":\"key fake-chat-key\"}}",
+	};
+	static const long statuses[] = {502, 200};
+	struct server *s = server_start(NULL);
+
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+		struct reply r;
+
+		provider_answers(s, bodies[i], false);
+		server_ask(s, "POST", "/v1/chat/completions",
+		    STR("{\"model\":\"fake:text\",\"messages\":[{\"role\":\"user\",\"content\":"
+			"\"a\"}]}"),
+		    NULL, &r);
+		cr_expect_eq(r.status, statuses[i], "%zu: %ld %s", i, r.status, r.body.ptr);
+		HAS(r, "key *************");
+		LACKS(r, "fake-chat-key");
+		if (i == 0)
+			HAS(r, "\"code\":\"insufficient_quota\"");
+		reply_done(&r);
+	}
+	cr_expect(server_wait_sql(s, "SELECT count(*) FROM usage_logs WHERE status_code = 502", 2),
+	    "neither counts as a success");
 	server_stop(&s);
 }

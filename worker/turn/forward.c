@@ -128,6 +128,30 @@ end_with_error(struct forward *f, int status, struct str message)
 	http_reply_end(f->req->x);
 }
 
+/* Some providers put an error into a 200. A failed response of Responses is an answer, and one that
+ * has something beside its error as well. */
+static bool
+is_error_alone(struct forward *f)
+{
+	struct jval root;
+	return f->tap.has_error && f->fast.wire != WIRE_RESPONSES &&
+	       jdoc_parse(f->req->arena, buf_str(&f->whole), &root, NULL) == ERR_OK &&
+	       jv_count(jv_get(root, "choices")) == 0 && jv_count(jv_get(root, "content")) == 0;
+}
+
+static void
+answer_error(struct forward *f)
+{
+	struct failure said;
+	failure_from_status(f->req->arena, 400, buf_str(&f->whole), STR(""), &f->target, &said);
+	f->req->cause = STR("the provider put an error into a 200");
+	f->req->error_code = said.code;
+	f->req->error_param = said.param;
+	board_count(f->req->env->slot, BC_UPSTREAM_ERRORS, 1);
+	settle(f, 502, said.message);
+	request_error(f->req, 502, NULL, said.message);
+}
+
 static void
 answer_whole(struct forward *f)
 {
@@ -143,7 +167,14 @@ answer_whole(struct forward *f)
 		request_error(f->req, 502, NULL, wrong);
 		return;
 	}
-	settle(f, 200, STR(""));
+	if (is_error_alone(f)) {
+		answer_error(f);
+		return;
+	}
+	bool failed = f->tap.has_error;
+	if (failed)
+		failure_mask(&f->target, f->out.ptr, f->out.len);
+	settle(f, failed ? 502 : 200, failed ? STR("the provider sent an error") : STR(""));
 	f->req->status = 200;
 	http_reply(f->req->x, 200, "application/json", buf_str(&f->out));
 }
