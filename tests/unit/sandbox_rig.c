@@ -80,6 +80,10 @@ reply_file(struct visit *v, struct str path)
 		write_piece(v);
 		return;
 	}
+	if (f->is_stuck) {
+		http_reply_begin(v->x, 200, "text/plain", 9);
+		return;
+	}
 	struct str bytes = str_c(f->bytes);
 	int64_t length = f->announced != 0 ? f->announced : (int64_t)bytes.len;
 	http_reply_begin(v->x, 200, "text/plain", f->is_chunked ? -1 : length);

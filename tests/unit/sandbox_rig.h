@@ -25,6 +25,7 @@ struct sandbox_file { /* what GET files?path= gives */
 	bool is_chunked;   /* without a length */
 	bool is_endless;   /* 8-byte pieces until the client has had enough */
 	int64_t announced; /* another length than the true one; 0: the true one */
+	bool is_stuck;     /* nothing comes after its head */
 };
 
 #define SANDBOX_ANSWERS_MAX 4

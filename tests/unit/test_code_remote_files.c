@@ -23,18 +23,19 @@ TestSuite(code_remote_files, .timeout = 60, .init = no_sigpipe);
 /* --- files out ------------------------------------------------------------------------------- */
 
 static const struct sandbox_file files[] = {
-    {"a.txt", "AAAA", 0, false, false, 0},
-    {"dir/b.txt", "BB", 0, true, false, 0},
-    {"c.txt", "C", 0, false, false, 0},
-    {"twenty", "12345678901234567890", 0, true, false, 0},
-    {"twenty2", "abcdefghijklmnopqrst", 0, true, false, 0},
-    {"gone", "", 404, false, false, 0},
-    {"huge", "", 0, false, false, 1000000},
-    {"cut", "123", 0, false, false, 9},
-    {"endless", "", 0, false, true, 0},
-    {"/work/abs", "abs", 0, false, false, 0},
-    {"skip", "skipped", 0, false, false, 0},
-    {NULL, NULL, 0, false, false, 0},
+    {"a.txt", "AAAA", 0, false, false, 0, false},
+    {"dir/b.txt", "BB", 0, true, false, 0, false},
+    {"c.txt", "C", 0, false, false, 0, false},
+    {"twenty", "12345678901234567890", 0, true, false, 0, false},
+    {"twenty2", "abcdefghijklmnopqrst", 0, true, false, 0, false},
+    {"gone", "", 404, false, false, 0, false},
+    {"huge", "", 0, false, false, 1000000, false},
+    {"cut", "123", 0, false, false, 9, false},
+    {"endless", "", 0, false, true, 0, false},
+    {"/work/abs", "abs", 0, false, false, 0, false},
+    {"skip", "skipped", 0, false, false, 0, false},
+    {"stuck", "", 0, false, false, 0, true},
+    {NULL, NULL, 0, false, false, 0, false},
 };
 
 #define NAMED(names) RESULT("{\"stdout\":\"\",\"content\":[" names "]}")
@@ -118,6 +119,27 @@ Test(code_remote_files, an_endless_file_stops_at_the_limit)
 	cr_assert(!r.has_failed);
 	/* 32 bytes and not one more were handed on, and the next one has all its room. */
 	cr_assert_str_eq(r.got.ptr, "endless=12345678123456781234567812345678!c.txt=C;");
+	sandbox_rig_done(&r);
+}
+
+Test(code_remote_files, all_files_of_a_call_share_one_deadline)
+{
+	struct sandbox_rig r;
+	const struct code_config cfg = {.timeout_ms = 1000,
+	    .max_files = 2,
+	    .max_bytes = 32,
+	    .output_bytes = 100,
+	    .files_ms = 200};
+	sandbox_rig_init(&r, "");
+	code_backend_set_config(r.backend, &cfg);
+	r.files = files;
+	r.exec[0].body = NAMED(OUTPUT("stuck") "," OUTPUT("c.txt"));
+	sandbox_rig_run(&r, "1");
+	cr_assert(!r.has_failed);
+	/* The second one is not even asked for: the first took all the time there was. */
+	cr_assert_eq(r.fetches, 1, "%u", r.fetches);
+	cr_assert_str_eq(buf_str(&r.got).ptr, "");
+	cr_assert_str_eq(buf_str(&r.omitted).ptr, "stuck:2,c.txt:2,", "%s", r.omitted.ptr);
 	sandbox_rig_done(&r);
 }
 

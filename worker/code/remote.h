@@ -100,6 +100,7 @@ struct remote_fetch { /* the file under way */
 	bool has_ended, is_whole; /* the transfer; the reader was not ready to hear of it */
 	bool is_over;             /* the next one is due */
 	uint64_t got, announced;  /* announced: UINT64_MAX when it is not */
+	int64_t until_ms;         /* on the monotonic clock: for all files of the call */
 };
 
 struct remote_session {
@@ -159,6 +160,8 @@ void remote_exec_end(struct remote_session *s, struct code_op *op, const struct 
 
 /* remote_fetch.c */
 void remote_fetch_init(struct remote_session *s);
+/* The first file of a call; then the next ones. */
+void remote_fetch_first(struct remote_session *s);
 void remote_fetch_next(struct remote_session *s);  /* the next candidate, or the end of the exec */
 void remote_fetch_ended(struct remote_session *s); /* the reader is ready to hear of it */
 void remote_fetch_stop(struct remote_session *s);

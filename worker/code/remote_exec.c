@@ -160,7 +160,7 @@ collect(struct remote_session *s, struct arena *listing, struct protocol_file *f
 		arena_free(&listing);
 	}
 	s->bytes_left = s->port.backend->cfg.max_bytes;
-	remote_fetch_next(s);
+	remote_fetch_first(s);
 }
 
 static void

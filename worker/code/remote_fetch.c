@@ -1,11 +1,12 @@
 /* The files of an exec, one after the other, within the limits: by what the listing says, by what
  * the answer announces, and by what arrives. */
 #include "base/check.h"
+#include "base/clock.h"
 #include "worker/code/remote.h"
 #include "worker/http/uri.h"
 
-/* All of one file, also while its reader pauses. */
-#define FILE_MS 600000u
+/* All of one call, also while their reader pauses: so long a sandbox may keep a request waiting. */
+#define FILES_MS 600000u
 
 static const struct code_op *
 running(struct remote_session *s)
@@ -194,7 +195,8 @@ ask(struct remote_session *s, struct str path)
 	f->got = 0;
 	f->announced = UINT64_MAX;
 	f->is_begun = f->is_skipped = f->has_ended = f->is_over = false;
-	const struct timeval t = {FILE_MS / 1000, 0};
+	int64_t left = f->until_ms - clock_mono_ms();
+	const struct timeval t = {left / 1000, left % 1000 * 1000};
 	if (ok)
 		(void)event_add(f->late, &t);
 	buf_done(&url);
@@ -202,10 +204,19 @@ ask(struct remote_session *s, struct str path)
 }
 
 void
+remote_fetch_first(struct remote_session *s)
+{
+	uint32_t ms = s->port.backend->cfg.files_ms;
+	s->fetch.until_ms = clock_mono_ms() + (ms != 0 ? ms : FILES_MS);
+	remote_fetch_next(s);
+}
+
+void
 remote_fetch_next(struct remote_session *s)
 {
 	uint32_t max = s->port.backend->cfg.max_files;
 	struct code_op *op = code_session_op(&s->port);
+	bool has_time = clock_mono_ms() < s->fetch.until_ms;
 	s->fetch.is_over = false;
 	while (s->next < s->candidate_count) {
 		const struct remote_candidate *c = &s->candidates[s->next++];
@@ -213,7 +224,7 @@ remote_fetch_next(struct remote_session *s)
 			remote_omit(s, c, CODE_OMIT_COUNT);
 		else if (c->size != UINT64_MAX && c->size > s->bytes_left)
 			remote_omit(s, c, CODE_OMIT_BYTES);
-		else if (ask(s, c->path))
+		else if (has_time && ask(s, c->path))
 			return;
 		else
 			remote_omit(s, c, CODE_OMIT_UNREADABLE);

@@ -60,6 +60,7 @@ struct code_config {
 	uint32_t max_files;    /* produced files of one call */
 	uint64_t max_bytes;    /* … and their bytes together */
 	uint32_t output_bytes; /* kept of each of stdout and stderr; the rest is counted */
+	uint32_t files_ms; /* for all the files of one call, from another host; 0: ten minutes */
 };
 
 /* --- backend --------------------------------------------------------------------------------- */
