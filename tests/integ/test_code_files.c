@@ -358,6 +358,36 @@ Test(code_files, e12_the_same_for_the_container_of_an_interpreter)
 	server_stop(&s);
 }
 
+/* It may have been deleted there; else each request would name it until its hour is over. */
+Test(code_files, e12_a_copy_that_the_provider_may_not_have_any_more_is_made_again)
+{
+	static const struct {
+		const char *model;
+		json_int_t uploads;
+		bool is_refused;
+	} rows[] = {{"claude:text", 1, false}, {"claude:text", 0, false},
+	    {"claude:err-429", 0, true}, {"claude:err-404", 0, true}, {"claude:text", 1, false},
+	    {"claude:text", 0, false}};
+	struct server *s = start_with_sandbox();
+	struct text id = upload(s, "data.csv", "4711");
+	struct reply r;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_int_t before = provider_count(s);
+		if (rows[i].uploads > 0)
+			provider_answers(s, "{\"id\":\"file_copy\"}", false);
+		ask_with(s, rows[i].model, DATED, NULL, message(&id, 1, "a"), &r);
+		cr_expect_eq(r.status == 200, !rows[i].is_refused, "%zu: %s", i, r.body.ptr);
+		cr_expect_eq(provider_count(s) - before, rows[i].uploads + 1, "request %zu", i);
+		reply_done(&r);
+		const char *sql = i == 3
+				      ? "SELECT count(*) FROM file_copies WHERE expires_at_s = 0"
+				      : "SELECT count(*) FROM file_copies WHERE expires_at_s > 0";
+		cr_expect(server_wait_sql(s, sql, 1), "request %zu", i);
+	}
+	server_stop(&s);
+}
+
 Test(code_files, a_client_may_leave_while_its_file_is_copied)
 {
 	struct server *s = start_sandboxed(&(struct server_opts){.workers = 1});

@@ -94,16 +94,30 @@ done_note(struct job *j, bool cancelled)
 }
 
 static void
-note(struct lend *l, struct str copy_id)
+note(struct request *req, struct str file_id, struct str account, struct str copy_id,
+    int64_t expires_at_s)
 {
 	struct note *n = MEM_NEW(struct note);
 	n->job = (struct job){.run = run_note, .done = done_note, .arg = n};
-	n->expires_at_s = clock_wall_s() + FILE_COPY_LIFETIME_S - LEND_MARGIN_S;
-	bool fits = str_copy(n->file_id, sizeof(n->file_id), l->next->file_id) &&
-		    str_copy(n->account, sizeof(n->account), l->account) &&
+	n->expires_at_s = expires_at_s;
+	bool fits = str_copy(n->file_id, sizeof(n->file_id), file_id) &&
+		    str_copy(n->account, sizeof(n->account), account) &&
 		    str_copy(n->copy_id, sizeof(n->copy_id), copy_id);
-	if (!fits || jobs_submit(l->req->env->sql, &n->job, NULL) != ERR_OK)
+	if (!fits || jobs_submit(req->env->sql, &n->job, NULL) != ERR_OK)
 		mem_free(n);
+}
+
+void
+lend_forget(struct request *req, const struct target *target, const struct attach_plan *plan)
+{
+	struct str account = STR_NULL;
+	for (const struct attachment *t = plan->first; t != NULL; t = t->next) {
+		if (t->lent_id.len == 0)
+			continue;
+		if (account.ptr == NULL)
+			account = lend_account(req->arena, target);
+		note(req, t->file_id, account, t->lent_id, 0);
+	}
 }
 
 struct str
@@ -135,7 +149,8 @@ on_copied(void *arg, struct str id, const struct failure *f)
 		return;
 	}
 	l->next->lent_id = id;
-	note(l, id);
+	note(l->req, l->next->file_id, l->account, id,
+	    clock_wall_s() + FILE_COPY_LIFETIME_S - LEND_MARGIN_S);
 	l->next = l->next->next;
 	open_next(l);
 }

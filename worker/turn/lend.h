@@ -25,6 +25,9 @@ struct str lend_account(struct arena *a, const struct target *target);
 MUST_CHECK enum err_code lend_start(struct request *req, const struct target *target,
     struct attach_plan *plan, void (*done)(void *arg, const struct failure *f), void *arg,
     struct lend **ret, struct err *reterr);
+/* The provider refused a request that named copies; one may be gone there. The next request copies
+ * them again. */
+void lend_forget(struct request *req, const struct target *target, const struct attach_plan *plan);
 void lend_cancel(struct lend **l); /* NULL allowed */
 
 #endif

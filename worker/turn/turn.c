@@ -164,6 +164,8 @@ on_done(void *arg, const struct failure *failure)
 		t->req->cause = failure->cause;
 		t->req->error_code = failure->code;
 		t->req->error_param = failure->param;
+		if (failure->status == 400 || failure->status == 404)
+			lend_forget(t->req, &t->plan.target, &t->files);
 		turn_fail(t, failure->status, failure->type, failure->message);
 		return;
 	}
