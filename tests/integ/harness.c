@@ -385,9 +385,10 @@ server_stop(struct server **sp)
 	while (!(ended = gone(s->pid, &status)) && clock_mono_ms() < end)
 		pause_ms(10);
 	cr_expect(ended, "the daemon does not stop");
-	if (!ended)
+	if (!ended) {
+		server_show_log(s);
 		kill(s->pid, SIGKILL);
-	else
+	} else
 		cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
 	kill(s->fake_pid, SIGTERM);
 	waitpid(s->fake_pid, NULL, 0);

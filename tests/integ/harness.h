@@ -87,6 +87,8 @@ struct ask_opts {
 	size_t stop_after;          /* hang up after so many bytes of the answer; 0: never */
 };
 
+/* The last lines of its log, for whoever reads why a test failed. */
+void server_show_log(struct server *s);
 /* body NULL: GET, or the method given. Free with reply_done. */
 void server_ask(struct server *s, const char *method, const char *path, struct str body,
     const struct ask_opts *opts, struct reply *ret);

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -62,11 +64,31 @@ program_otarictl(struct server *s, const char *command, char *out, size_t size)
 }
 
 void
+server_show_log(struct server *s)
+{
+	enum { LINES = 40 };
+	struct buf log = BUF_INIT(64u << 20);
+	char path[PATH_MAX];
+	size_t from, lines = 0;
+	(void)snprintf(path, sizeof(path), "%s/log", s->dir);
+	FILE *f = fopen(path, "r");
+	for (int c; f != NULL && (c = getc(f)) != EOF;)
+		buf_addc(&log, (char)c);
+	if (f != NULL)
+		(void)fclose(f);
+	for (from = log.len; from > 0 && lines <= LINES; from--)
+		lines += log.ptr[from - 1] == '\n';
+	fprintf(stderr, "%.*s\n", (int)(log.len - from), log.len > 0 ? log.ptr + from : "");
+	buf_done(&log);
+}
+
+void
 must_answer(struct server *s, const char *when)
 {
 	struct reply r;
 	server_ask(s, "POST", "/v1/chat/completions", HELLO, NULL, &r);
-	cr_expect_eq(r.status, 200, "%s: %ld (curl %d)", when, r.status, r.curl_code);
+	cr_expect_eq(r.status, 200, "%s: %ld (curl %d): %.*s", when, r.status, r.curl_code,
+	    STR_FMT(buf_str(&r.body)));
 	reply_done(&r);
 }
 
