@@ -117,6 +117,8 @@ main(int argc, char **argv)
 		fputs("fake-provider: cannot listen\n", stderr);
 		return 1;
 	}
+	/* A client that is killed must not end it. */
+	(void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	evsignal_add(evsignal_new(base, SIGTERM, on_term, base), NULL);
 	evsignal_add(evsignal_new(base, SIGINT, on_term, base), NULL);
 	printf("fake-provider: listening on http://127.0.0.1:%u/v1\n", ntohs(sin.sin_port));
