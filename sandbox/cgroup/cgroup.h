@@ -9,7 +9,8 @@
  * v2:      BASE/otari.PID.N/slotK, where BASE is our own cgroup once no process is in it (so the
  *          master moves itself and its children into BASE/main), or the nearest one above it.
  *          CLONE_INTO_CGROUP would ask for the rights of the spawner as it is by then: none.
- * v1:      the same below our own cgroup of each controller.
+ * v1:      the same below our own cgroup of each controller. In both all slots together weigh less
+ *          than the daemon beside them (CPU_WEIGHT).
  * Rule:    a tree is locked by its maker as long as it lives. What is not locked is left over, and
  *          whoever comes next removes it. Neither the file system nor a directory of it is ever
  *          within a session's reach; release_agent and notify_on_release are not touched.

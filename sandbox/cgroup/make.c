@@ -14,6 +14,7 @@
 #include "sandbox/cgroup/cgroup.h"
 
 #define PERIOD_US  100000u
+#define CPU_WEIGHT 10u /* of 100, which every other cgroup has unless told */
 #define NAMES_MAX  16u
 #define SPARE_FDS  1024u /* for all else that a spawner opens */
 #define FILES_MAX  (CGROUP_TREES + 3)
@@ -86,6 +87,16 @@ limit_cpu(const struct cgroup_wish *w, unsigned version, int dir)
 	       put_number(w, dir, "cpu.cfs_quota_us", quota);
 }
 
+/* Of the tree as a whole, which is what the daemon's own processes stand beside: whoever waits for
+ * an answer has the processors first. Where it can't be written all are equal, as before. */
+static void
+weigh(const struct cgroup_wish *w, const struct tree *t)
+{
+	if ((t->controllers & CGROUP_BIT(CGROUP_CPU)) != 0)
+		(void)put_number(w, t->dir, t->version == 2 ? "cpu.weight" : "cpu.shares",
+		    t->version == 2 ? CPU_WEIGHT : CPU_WEIGHT * 1024 / 100);
+}
+
 /* Only memory is missed so much that there is no tree without it. */
 static bool
 limit(const struct cgroup_wish *w, struct tree *t, int dir)
@@ -136,6 +147,7 @@ make_slots(struct cgroup *c, const struct cgroup_wish *w, struct tree *t)
 		if (!ok)
 			return failed(c, "limits of a slot");
 	}
+	weigh(w, t);
 	return t->controllers != 0 || failed(c, "limits of a slot");
 }
 

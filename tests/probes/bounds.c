@@ -63,14 +63,14 @@ find_trees(pid_t spawner)
 
 /* A slot's file, of whichever version and tree. */
 static bool
-slot_says(const struct probe_host *h, const char *name, const char *want)
+tree_says(const struct probe_host *h, const char *name, const char *want)
 {
 	struct trees t = find_trees(h->spawner);
 	bool ok = false;
 	for (unsigned i = 0; i < t.count && i < ARRAY_LEN(t.path); i++) {
 		char path[sizeof(t.path[0]) + 64], *text = NULL;
 		size_t len = 0;
-		(void)snprintf(path, sizeof(path), "%s/slot0/%s", t.path[i], name);
+		(void)snprintf(path, sizeof(path), "%s/%s", t.path[i], name);
 		if (fd_read_file(path, 4096, &text, &len, NULL) == ERR_OK)
 			ok |= str_eq(str_trim(str_n(text, len)), str_c(want));
 		mem_free(text);
@@ -117,11 +117,11 @@ static void
 limits(struct probe_host *h)
 {
 	probe_name("a session's cgroup has the limits that were asked for");
-	EXPECT(slot_says(h, "memory.limit_in_bytes", "268435456") ||
-		   slot_says(h, "memory.max", "268435456"),
+	EXPECT(tree_says(h, "slot0/memory.limit_in_bytes", "268435456") ||
+		   tree_says(h, "slot0/memory.max", "268435456"),
 	    "memory");
 	if (h->report.layer[SB_PIDS_CGROUP].state == SB_ACTIVE)
-		EXPECT(slot_says(h, "pids.max", "32"), "processes");
+		EXPECT(tree_says(h, "slot0/pids.max", "32"), "processes");
 }
 
 static void
@@ -216,9 +216,11 @@ processor_time(const char *init_path)
 	if (!EXPECT(probe_start(&h, init_path, &set), "no start"))
 		return;
 	struct code_session *s = open_one(&h);
-	EXPECT(
-	    slot_says(&h, "cpu.cfs_quota_us", "20000") || slot_says(&h, "cpu.max", "20000 100000"),
+	EXPECT(tree_says(&h, "slot0/cpu.cfs_quota_us", "20000") ||
+		   tree_says(&h, "slot0/cpu.max", "20000 100000"),
 	    "the limit");
+	EXPECT(tree_says(&h, "cpu.shares", "102") || tree_says(&h, "cpu.weight", "10"),
+	    "the sessions' weight beside the daemon");
 	if (s != NULL) {
 		probe_exec(&h, s,
 		    "import os, time, resource\nend = time.monotonic() + 2\n"

@@ -215,6 +215,7 @@ Test(cgroup_tree, v2_gives_each_slot_its_limits)
 	cr_expect(holds("unit", "slot1/memory.swap.max", "0"));
 	cr_expect(holds("unit", "slot0/pids.max", "64"));
 	cr_expect(holds("unit", "slot0/cpu.max", "50000 100000"));
+	cr_expect(holds("unit", "cpu.weight", "10"), "all sessions together, beside the daemon");
 	cr_expect(join(&c, 1));
 	cr_expect(holds("unit", "slot1/cgroup.procs", "0"));
 	cr_expect(holds("unit", "slot0/cgroup.procs", ""));
@@ -280,6 +281,7 @@ Test(cgroup_tree, v1_has_a_tree_for_each_controller)
 	cr_expect(holds("pids", "slot1/pids.max", "64"));
 	cr_expect(holds("cpu", "slot1/cpu.cfs_quota_us", "50000"));
 	cr_expect(holds("cpu", "slot1/cpu.cfs_period_us", "100000"));
+	cr_expect(holds("cpu", "cpu.shares", "102"));
 	cr_expect(join(&c, 0));
 	cr_expect(holds("pids", "slot0/cgroup.procs", "0") &&
 		  holds("cpu", "slot0/cgroup.procs", "0") &&
