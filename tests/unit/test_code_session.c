@@ -31,6 +31,7 @@ struct seen {
 	int32_t code;
 	char out[200], err[400];
 	uint64_t out_total;
+	size_t notes;
 	char omitted[64];
 	uint32_t omitted_total;
 };
@@ -105,6 +106,7 @@ on_done(void *arg, const struct code_result *c)
 	(void)snprintf(v->out, sizeof(v->out), "%.*s", STR_FMT(c->out));
 	(void)snprintf(v->err, sizeof(v->err), "%.*s", STR_FMT(c->err));
 	v->out_total = c->out_total;
+	v->notes = c->err_note_bytes;
 	v->omitted_total = c->omitted_total;
 	for (size_t i = 0; i < c->omitted_count; i++)
 		(void)snprintf(v->omitted + strlen(v->omitted),
@@ -156,6 +158,7 @@ Test(code_session, a_call_gives_output_files_and_result)
 	cr_assert(v.timed_out && !v.died && v.code == 124);
 	cr_assert_str_eq(v.out, "hello");
 	cr_assert_str_eq(v.err, "no newline\n[the time limit of 1 s was exceeded]\n");
+	cr_assert_str_eq(v.err + strlen(v.err) - v.notes, "[the time limit of 1 s was exceeded]\n");
 	cr_assert(v.begins == 2 && v.ends == 1 && v.whole == 1 && v.bytes == 3);
 	cr_assert_str_eq(v.omitted, "z,");
 	cr_assert_eq(v.omitted_total, 9u);

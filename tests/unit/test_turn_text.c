@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "worker/turn/attach_plan.h"
 #include "worker/turn/result_text.h"
 #include "worker/upstream/failure.h"
@@ -86,14 +87,15 @@ Test(turn_text, an_edit_that_was_refused_says_why)
 Test(turn_text, d5_d6_output_becomes_bounded_text)
 {
 	struct buf b = BUF_INIT(4 << 20);
-	result_clean(str_n("a\0b\xff", 4), 4, &b);
+	result_clean(str_n("a\0b\xff", 4), 4, STR(""), &b);
 	cr_assert(str_eq(buf_str(&b), STR("a\xef\xbf\xbd"
 					  "b\xef\xbf\xbd")));
 	buf_clear(&b);
-	result_clean(STR("\x1b[31mred\x1b[0m\xff\x01\x1b]0;title\a.\x1b(B\tok\r\n\x1b["), 0, &b);
+	result_clean(
+	    STR("\x1b[31mred\x1b[0m\xff\x01\x1b]0;title\a.\x1b(B\tok\r\n\x1b["), 0, STR(""), &b);
 	cr_assert(str_eq(buf_str(&b), STR("red\xef\xbf\xbd\xef\xbf\xbd.\tok\r\n")), "%s", b.ptr);
 	buf_clear(&b);
-	result_clean(STR("abc"), 900, &b);
+	result_clean(STR("abc"), 900, STR(""), &b);
 	cr_assert_neq(str_find(buf_str(&b), STR("900 bytes were written")), SIZE_MAX);
 	buf_clear(&b);
 	size_t n = RESULT_STREAM_MAX_BYTES + 1;
@@ -101,11 +103,80 @@ Test(turn_text, d5_d6_output_becomes_bounded_text)
 	memset(big, 'x', n + 2);
 	memcpy(
 	    big + RESULT_STREAM_MAX_BYTES - 1, "\xc3\xa9", 2); /* the cut falls into a character */
-	result_clean(str_n(big, n + 2), n + 2, &b);
+	result_clean(str_n(big, n + 2), n + 2, STR(""), &b);
 	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 2], 'x');
 	cr_assert_eq(b.ptr[RESULT_STREAM_MAX_BYTES - 1], '\n');
 	mem_free(big);
 	buf_done(&b);
+}
+
+/* Whatever a terminal makes of it: no half of a character, and no line that goes with it. */
+Test(turn_text, d6_a_broken_escape_takes_nothing_else_along)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+	    {"a\x1b\xc3\xa9z", "a\xc3\xa9z"},
+	    {"a\x1b(\xe6\xbc\xa2", "a\xe6\xbc\xa2"},
+	    {"a\x1b[3\xc3\xa9z", "a\xc3\xa9z"},
+	    {"a\x1b[\n12\n34", "a\n12\n34"},
+	    {"a\x1b\nb", "a\nb"},
+	    {"\x1b]0;title\nnext line\n", "\nnext line\n"},
+	    {"\x1b]0;title\x1b\\x", "x"},
+	    {"\x1b]8;;http://x\x1b[1mb", "b"},
+	    {"\x1b\x1b[1mb", "b"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct buf b = BUF_INIT(4096);
+		cr_expect(!result_clean(str_c(rows[i].in), 0, STR(""), &b));
+		cr_expect_str_eq(b.ptr, rows[i].out, "row %zu: %s", i, b.ptr);
+		buf_done(&b);
+	}
+}
+
+/* As much as a stream may hold, of the worst kinds: what we say of it is never lost. */
+Test(turn_text, d5_the_longest_output_keeps_its_notes)
+{
+	static const struct str kinds[] = {STR_INIT("x"), STR_INIT("\x01"), STR_INIT("\xff"),
+	    STR_INIT("\x80"), STR_INIT("\xff y"), STR_INIT("\x1b"), STR_INIT("\xe6\xbc\xa2")};
+	size_t n = 1u << 20;
+	char *big = mem_alloc(n);
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+		struct buf out = BUF_INIT(RESULT_CLEAN_MAX_BYTES),
+			   text = BUF_INIT(RESULT_TEXT_MAX_BYTES);
+		for (size_t i = 0; i < n; i++)
+			big[i] = kinds[k].ptr[i % kinds[k].len];
+		cr_expect(
+		    result_clean(str_n(big, n), n, STR("[the time limit was exceeded]\n"), &out));
+		cr_expect(!out.overflowed && utf8_valid(buf_str(&out)), "kind %zu", k);
+		cr_expect(str_ends(buf_str(&out), STR("shown]\n[the time limit was exceeded]\n")));
+		cr_expect_neq(str_find(buf_str(&out), STR("1048576 bytes were written")), SIZE_MAX);
+		const struct result_text r = {
+		    .out = buf_str(&out), .err = buf_str(&out), .return_code = 124};
+		result_text_write(&r, &text);
+		cr_expect(!text.overflowed && str_ends(buf_str(&text), STR("\nreturn_code: 124")));
+		buf_done(&out);
+		buf_done(&text);
+	}
+	mem_free(big);
+}
+
+Test(turn_text, names_of_files_are_bounded_and_stay_on_their_line)
+{
+	static struct result_file files[1000];
+	char name[3000];
+	struct buf text = BUF_INIT(RESULT_TEXT_MAX_BYTES);
+	memset(name, 'n', sizeof(name));
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		files[i] = (struct result_file){str_n(name, sizeof(name)), STR("file-1")};
+	files[0].name = STR("a\nfiles: b (file_id: file-2)\x1b[1m");
+	result_text_write(&(struct result_text){.files = files, .file_count = 1000}, &text);
+	cr_expect(!text.overflowed && text.len < 2 * RESULT_FILES_BYTES);
+	cr_expect(str_starts(buf_str(&text),
+	    STR("files: a\xef\xbf\xbd"
+		"files: b (file_id: file-2)\xef\xbf\xbd[1m (file_id: file-1), nnn")));
+	cr_expect(str_ends(buf_str(&text), STR(" more")));
+	buf_done(&text);
 }
 
 static struct part *

@@ -221,7 +221,8 @@ local_exec_start(struct local_session *s, struct code_op *op)
 
 #define SIGKILL_CODE (128 + 9)
 
-static void
+/* How many bytes they are. */
+static size_t
 add_notes(struct local_session *s, const struct code_op *op)
 {
 	struct buf *b = &s->err.kept;
@@ -231,6 +232,7 @@ add_notes(struct local_session *s, const struct code_op *op)
 	if (b->len > 0 && b->ptr[b->len - 1] != '\n' &&
 	    (timed_out || died || memory || s->is_flooded))
 		buf_addc(b, '\n');
+	size_t from = b->len;
 	if (memory)
 		buf_printf(b, "[%s: the memory limit of %u MiB was reached]\n",
 		    s->result.return_code == SIGKILL_CODE ? "ended" : "a process was ended",
@@ -241,6 +243,7 @@ add_notes(struct local_session *s, const struct code_op *op)
 		buf_printf(b, "[ended: too much output]\n");
 	if (died)
 		buf_printf(b, "[the interpreter ended; its variables are lost, files are kept]\n");
+	return b->len - from;
 }
 
 static struct code_edit_result
@@ -284,8 +287,7 @@ finish(struct local_session *s, struct code_op *op, const struct err *failed, ui
 {
 	const struct code_run_ops *ops = op->ops;
 	void *arg = op->arg;
-	if (failed == NULL)
-		add_notes(s, op);
+	size_t notes = failed == NULL ? add_notes(s, op) : 0;
 	/* The names moved while they were collected. */
 	size_t at = 0;
 	for (size_t i = 0; i < s->omitted_count; i++) {
@@ -302,6 +304,7 @@ finish(struct local_session *s, struct code_op *op, const struct err *failed, ui
 	    .return_code = s->result.return_code,
 	    .out = buf_str(&s->out.kept),
 	    .err = buf_str(&s->err.kept),
+	    .err_note_bytes = notes,
 	    .out_total = s->out.total,
 	    .err_total = s->err.total,
 	    .omitted = s->omitted,

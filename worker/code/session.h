@@ -187,9 +187,10 @@ struct code_result {              /* borrowed until return */
 		    * fresh one serves the next call. err ends with a line that says so. */
 	int32_t return_code; /* 0; 1 uncaught exception; N of sys.exit(N); 128+signal; 124 timed out
 			      */
-	/* Raw bytes, not checked for UTF-8, at most output_bytes each (and one line of ours at the
-	 * end of err when timed_out or died). total counts all that was written. */
+	/* Raw bytes, not checked for UTF-8, at most output_bytes each (and lines of ours at the end
+	 * of err when timed_out, died, …). total counts all that was written. */
 	struct str out, err;
+	size_t err_note_bytes; /* of err: those lines, as far as they can be told apart */
 	uint64_t out_total, err_total;
 	const struct code_omitted *omitted; /* over a limit, by path; not all when many */
 	size_t omitted_count;

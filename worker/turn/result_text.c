@@ -15,27 +15,36 @@ result_is_error(const struct result_text *r)
 	return r->failure.len > 0 || r->return_code != 0 || (r->err.len > 0 && r->out.len == 0);
 }
 
+/* Bytes of s from i on that lie between two characters. */
+static size_t
+skip(struct str s, size_t i, char first, char last)
+{
+	while (i < s.len && s.ptr[i] >= first && s.ptr[i] <= last)
+		i++;
+	return i;
+}
+
 /* Length of the terminal's escape sequence that s starts with (ECMA-48 CSI and OSC, two-character
- * escapes). */
+ * escapes). Whatever cannot be part of it ends it: no line and no character is lost to one that was
+ * broken off. */
 static size_t
 escape_length(struct str s)
 {
 	size_t i = 1;
 	if (s.len < 2)
 		return s.len;
-	if (s.ptr[1] == '[') {
-		for (i = 2; i < s.len && !(s.ptr[i] >= '@' && s.ptr[i] <= '~'); i++)
-			;
-	} else if (s.ptr[1] == ']') {
-		for (i = 2; i < s.len && s.ptr[i] != '\a' && s.ptr[i] != '\x1b'; i++)
-			;
-		if (i + 1 < s.len && s.ptr[i] == '\x1b')
+	if (s.ptr[1] == ']') {
+		for (i = 2;
+		     i < s.len && s.ptr[i] != '\a' && s.ptr[i] != '\x1b' && s.ptr[i] != '\n';)
 			i++;
-	} else {
-		while (i < s.len && s.ptr[i] >= ' ' && s.ptr[i] <= '/')
-			i++;
+		if (i < s.len && s.ptr[i] == '\a')
+			return i + 1;
+		return i + 1 < s.len && s.ptr[i] == '\x1b' && s.ptr[i + 1] == '\\' ? i + 2 : i;
 	}
-	return i < s.len ? i + 1 : s.len;
+	bool is_csi = s.ptr[1] == '[';
+	i = is_csi ? skip(s, 2, ' ', '?') : skip(s, 1, ' ', '/');
+	bool is_final = i < s.len && s.ptr[i] >= (is_csi ? '@' : '0') && s.ptr[i] <= '~';
+	return is_final ? i + 1 : i;
 }
 
 static bool
@@ -68,29 +77,42 @@ add_plain(struct str s, struct buf *out)
 static void
 section(struct buf *out, size_t start, struct str title, struct str body)
 {
-	if (body.len == 0)
-		return;
 	if (out->len > start)
 		buf_addc(out, '\n');
 	buf_add(out, title);
 	buf_add(out, body);
 }
 
+/* Bytes of the code's choice; on one line. */
+static void
+add_name(struct str name, struct buf *out)
+{
+	struct str kept = utf8_cut(name, RESULT_NAME_BYTES);
+	for (size_t i = 0; i < kept.len; i++)
+		if ((unsigned char)kept.ptr[i] < 0x20)
+			buf_add(out, STR("\xef\xbf\xbd"));
+		else
+			buf_addc(out, kept.ptr[i]);
+	if (kept.len < name.len || name.len == 0)
+		buf_add(out, name.len == 0 ? STR("?") : STR("..."));
+}
+
 static void
 write_files(const struct result_text *r, size_t start, struct buf *out)
 {
-	for (size_t i = 0; i < r->file_count; i++) {
+	size_t from = out->len, i = 0;
+	for (; i < r->file_count && out->len - from < RESULT_FILES_BYTES; i++) {
 		const struct result_file *f = &r->files[i];
-		struct str name = f->name.len > 0 ? f->name : STR("?");
-		if (i == 0) {
-			section(out, start, STR("files: "), name);
-		} else {
+		if (i == 0)
+			section(out, start, STR("files: "), STR(""));
+		else
 			buf_add(out, STR(", "));
-			buf_add(out, name);
-		}
+		add_name(f->name, out);
 		if (f->file_id.len > 0)
 			buf_printf(out, " (file_id: %.*s)", STR_FMT(f->file_id));
 	}
+	if (i < r->file_count)
+		buf_printf(out, " and %zu more", r->file_count - i);
 }
 
 static void
@@ -133,8 +155,10 @@ result_text_write(const struct result_text *r, struct buf *out)
 		write_files(r, start, out);
 		return;
 	}
-	section(out, start, STR("stdout:\n"), r->out);
-	section(out, start, STR("stderr:\n"), r->err);
+	if (r->out.len > 0)
+		section(out, start, STR("stdout:\n"), r->out);
+	if (r->err.len > 0)
+		section(out, start, STR("stderr:\n"), r->err);
 	if (r->return_code != 0) {
 		char num[16];
 		int n = snprintf(num, sizeof(num), "%d", r->return_code);
@@ -145,17 +169,38 @@ result_text_write(const struct result_text *r, struct buf *out)
 		buf_add(out, STR("(no output)"));
 }
 
-void
-result_clean(struct str bytes, uint64_t total, struct buf *out)
+/* As much of a stream as is shown; no character is cut. */
+static struct str
+first_bytes(struct str s)
 {
-	struct buf valid = BUF_INIT((size_t)3 * bytes.len + 8);
-	utf8_mend(bytes, &valid);
-	struct str kept = utf8_cut(buf_str(&valid), RESULT_STREAM_MAX_BYTES);
-	add_plain(kept, out);
-	if (kept.len < valid.len || total > bytes.len)
+	size_t n = RESULT_STREAM_MAX_BYTES;
+	if (s.len <= n)
+		return s;
+	for (unsigned i = 0; i < 3 && ((unsigned char)s.ptr[n] & 0xc0) == 0x80; i++)
+		n--;
+	return str_sub(s, 0, n);
+}
+
+bool
+result_clean(struct str bytes, uint64_t total, struct str note, struct buf *out)
+{
+	struct str first = first_bytes(bytes);
+	struct buf valid = BUF_INIT((size_t)3 * first.len), plain = BUF_INIT((size_t)9 * first.len);
+	utf8_mend(first, &valid);
+	add_plain(buf_str(&valid), &plain);
+	struct str kept = utf8_cut(buf_str(&plain), RESULT_STREAM_MAX_BYTES);
+	size_t start = out->len;
+	bool is_cut = kept.len < plain.len || first.len < bytes.len || total > bytes.len;
+	buf_add(out, kept);
+	if (is_cut)
 		buf_printf(out, "\n[output cut: %llu bytes were written, the first %zu are shown]",
 		    (unsigned long long)total, kept.len);
+	if (note.len > 0 && out->len > start && out->ptr[out->len - 1] != '\n')
+		buf_addc(out, '\n');
+	buf_add(out, note);
 	buf_done(&valid);
+	buf_done(&plain);
+	return is_cut;
 }
 
 struct str

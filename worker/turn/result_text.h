@@ -14,7 +14,11 @@
 #include "worker/code/session.h"
 #include "worker/dialect/code_record.h"
 
-#define RESULT_STREAM_MAX_BYTES (256u * 1024u) /* of stdout and of stderr each */
+#define RESULT_STREAM_MAX_BYTES (256u * 1024u)                   /* of stdout and of stderr each */
+#define RESULT_CLEAN_MAX_BYTES  (RESULT_STREAM_MAX_BYTES + 512u) /* with what we add to it */
+#define RESULT_NAME_BYTES       256u                             /* of a file's name */
+#define RESULT_FILES_BYTES      (64u * 1024u) /* of all of them; the rest is counted */
+#define RESULT_TEXT_MAX_BYTES   (2u * RESULT_CLEAN_MAX_BYTES + RESULT_FILES_BYTES + 8192u)
 
 struct result_file {
 	struct str name;
@@ -31,15 +35,17 @@ struct result_text {
 	struct str path;                /* that it worked on */
 };
 
-/* Appends the text: sections stdout:, stderr:, return_code:, files:, each only if there is
- * something, and "[tool error] " in front when result_is_error. The editor's: what was done, then
- * the text or the diff as it is, since line numbers in it would end up in the next old_str. */
+/* Appends the text, at most RESULT_TEXT_MAX_BYTES: sections stdout:, stderr:, return_code:, files:,
+ * each only if there is something, and "[tool error] " in front when result_is_error. The editor's:
+ * what was done, then the text or the diff as it is, since line numbers in it would end up in the
+ * next old_str. */
 void result_text_write(const struct result_text *r, struct buf *out);
 /* The call failed, the code returned non-zero, or there is stderr and no stdout. */
 bool result_is_error(const struct result_text *r);
 /* Valid UTF-8 without terminal escapes and control characters, cut on a character at
- * RESULT_STREAM_MAX_BYTES; total is what the code wrote. */
-void result_clean(struct str bytes, uint64_t total, struct buf *out);
+ * RESULT_STREAM_MAX_BYTES; total is what the code wrote; note: lines of ours, at most 256 bytes,
+ * which are never cut off. At most RESULT_CLEAN_MAX_BYTES are appended. True: it was cut. */
+bool result_clean(struct str bytes, uint64_t total, struct str note, struct buf *out);
 
 /* Appends what the model is told of an edit that was refused and gives the error code that the
  * caller is shown. path is the model's own. */

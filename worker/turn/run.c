@@ -42,7 +42,7 @@ record_of(struct turn *t, const struct result_text *r, struct str error_code)
 static struct str
 add_result(struct turn *t, const struct result_text *r)
 {
-	struct buf text = BUF_INIT(4u * RESULT_STREAM_MAX_BYTES);
+	struct buf text = BUF_INIT(RESULT_TEXT_MAX_BYTES);
 	result_text_write(r, &text);
 	struct str said = arena_str(t->req->arena, buf_str(&text));
 	buf_done(&text);
@@ -129,10 +129,10 @@ on_file_end(void *arg, bool whole)
 }
 
 static struct str
-clean(struct turn *t, struct str bytes, uint64_t total)
+clean(struct turn *t, struct str bytes, uint64_t total, struct str note, bool *ret_is_cut)
 {
-	struct buf b = BUF_INIT(2u * RESULT_STREAM_MAX_BYTES);
-	result_clean(bytes, total, &b);
+	struct buf b = BUF_INIT(RESULT_CLEAN_MAX_BYTES);
+	*ret_is_cut = result_clean(bytes, total, note, &b);
 	struct str s = arena_str(t->req->arena, buf_str(&b));
 	buf_done(&b);
 	return s;
@@ -242,11 +242,13 @@ on_run_done(void *arg, const struct code_result *result)
 	count_ends(t->req->env->slot, result);
 	if (is_edit && edit_failed(t, result))
 		return;
+	bool is_cut, is_err_cut;
+	size_t said = result->err.len - result->err_note_bytes;
+	t->run_out = clean(t, result->out, result->out_total, STR(""), &is_cut);
+	t->run_err = clean(t, str_sub(result->err, 0, said), result->err_total,
+	    str_from(result->err, said), &is_err_cut);
 	if (is_edit)
-		t->run_edit = edit_record_of(
-		    &t->input.edit, result->edit, result->out_total > RESULT_STREAM_MAX_BYTES);
-	t->run_out = clean(t, result->out, result->out_total);
-	t->run_err = clean(t, result->err, result->err_total);
+		t->run_edit = edit_record_of(&t->input.edit, result->edit, is_cut);
 	t->run_code = is_edit ? 0 : result->return_code;
 	for (size_t i = 0; i < result->omitted_count; i++)
 		outputs_name_only(t->outputs, result->omitted[i].path);
