@@ -295,7 +295,8 @@ enum err_code
 parts_serve_sandbox(struct parts *p, int fd, struct err *reterr)
 {
 	struct worker_env *env = p->env;
-	const struct http_server_config cfg = http_config(env);
+	struct http_server_config cfg = http_config(env);
+	cfg.body_min_bytes_per_s = SERVE_BODY_MIN_BYTES_S;
 	enum err_code rc =
 	    http_server_new(env->base, &cfg, sandbox_serve_ops(), env, &env->serve_http, reterr);
 	if (rc != ERR_OK)

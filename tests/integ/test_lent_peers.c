@@ -2,11 +2,14 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 
 #include "tests/integ/admin.h"
 #include "tests/integ/program.h"
@@ -164,26 +167,175 @@ Test(lent_peers, a_client_that_hangs_up_leaves_a_session_that_works)
 	server_stop(&s);
 }
 
-Test(lent_peers, programs_on_their_way_are_bounded_together)
+#define EXEC_OF_25_MB "Content-Length: 25000000\r\n"
+
+Test(lent_peers, bodies_that_are_only_announced_keep_nobody_out)
+{
+	struct server *s = start_host();
+	struct text ids[3] = {open_one(s), open_one(s), open_one(s)};
+	struct text path = at_session(ids[2].s, "/exec");
+	char body[65536];
+	int held[32];
+
+	/* 800 MB, of which nothing comes. */
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		held[i] =
+		    start(s, "POST", at_session(ids[i / 16].s, "/exec").s, EXEC_OF_25_MB, "{");
+	int status = 0;
+	do { /* until all sixteen of this session were seen */
+		int fd = start(s, "POST", at_session(ids[0].s, "/exec").s, EXEC_OF_25_MB, "{");
+		(void)shutdown(fd, SHUT_WR);
+		status = finish(fd, body, sizeof(body));
+	} while (status != 429);
+	cr_expect(strstr(body, "Retry-After: ") != NULL, "%s", body);
+	cr_expect(strstr(body, "\"error\":{") != NULL && strstr(body, "for this session") != NULL,
+	    "%s", body);
+	cr_expect_eq(ask(s, "GET", at_session(ids[0].s, "/files/list").s, ""), 429);
+	cr_expect_eq(ask(s, "POST", path.s, CODE("print(1)")), 200);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		close(held[i]);
+	while (ask(s, "POST", at_session(ids[0].s, "/exec").s, CODE("print(1)")) != 200)
+		pause_short();
+	server_stop(&s);
+}
+
+Test(lent_peers, a_body_that_drips_is_ended)
+{
+	struct server *s = start_host();
+	struct text id = open_one(s);
+	char body[65536];
+	int exec = start(s, "POST", at_session(id.s, "/exec").s, EXEC_OF_25_MB, "{");
+	int put = start(s, "POST", at_session(id.s, "/files").s,
+	    "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n",
+	    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nx");
+	struct timeval often = {0, 50000};
+
+	/* Some hundred bytes a second: what a client of the public listener may take its time for.
+	 */
+	(void)setsockopt(exec, SOL_SOCKET, SO_RCVTIMEO, &often, sizeof(often));
+	while (recv(exec, body, 1, MSG_PEEK) < 0) { /* the suite's time limit ends it */
+		(void)send(exec, "                    ", 20, MSG_NOSIGNAL);
+		(void)send(put, "                    ", 20, MSG_NOSIGNAL);
+	}
+	cr_expect_eq(finish(exec, body, sizeof(body)), 408, "%s", body);
+	cr_expect(strstr(body, "\"error\":{") != NULL, "%s", body);
+	cr_expect_eq(finish(put, body, sizeof(body)), 408, "%s", body);
+	cr_expect_eq(ask(s, "POST", at_session(id.s, "/exec").s, CODE("print(1)")), 200);
+	server_stop(&s);
+}
+
+/* A put of `bytes`, from another address of this host where one is given. The answer may come
+ * before all of it is sent. */
+static int
+put_from(struct server *s, const char *from, const char *id, size_t bytes)
+{
+	static char some[65536];
+	static const char form[] =
+	    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
+	const struct timeval limit = {60, 0};
+	struct sockaddr_in here = {.sin_family = AF_INET},
+			   there = {
+			       .sin_family = AF_INET, .sin_port = htons((uint16_t)s->serve_port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert(fd >= 0 && inet_pton(AF_INET, from, &here.sin_addr) == 1 &&
+		  inet_pton(AF_INET, "127.0.0.1", &there.sin_addr) == 1);
+	cr_assert_eq(bind(fd, (const struct sockaddr *)&here, sizeof(here)), 0);
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&there, sizeof(there)), 0);
+	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	(void)dprintf(fd,
+	    "POST /sessions/%s/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " TOKEN
+	    "\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+	    "Content-Length: %zu\r\n\r\n%s",
+	    id, sizeof(form) - 1 + bytes + 9, form);
+	for (size_t sent = 0; sent < bytes;) {
+		size_t n = bytes - sent < sizeof(some) ? bytes - sent : sizeof(some);
+		ssize_t k = send(fd, some, n, MSG_NOSIGNAL);
+		if (k <= 0)
+			return fd;
+		sent += (size_t)k;
+	}
+	(void)send(fd, "\r\n--b--\r\n", 9, MSG_NOSIGNAL);
+	return fd;
+}
+
+#define SLEEPER                                                                                    \
+	"{\"tool\":\"code_execution\",\"timeout_seconds\":600,"                                    \
+	"\"input\":{\"code\":\"import time; time.sleep(600)\"}}"
+
+static void
+start_sleeper(struct server *s, const char *id, int *ret)
+{
+	char head[64];
+	(void)snprintf(head, sizeof(head), "Content-Length: %zu\r\n", sizeof(SLEEPER) - 1);
+	*ret = start(s, "POST", at_session(id, "/exec").s, head, SLEEPER);
+}
+
+/* Puts that wait behind the program, until one is refused: it says so. Returns how many wait. */
+static nfds_t
+fill(struct server *s, const char *id, struct pollfd *held, nfds_t max, const char *why)
+{
+	char body[65536] = "";
+	nfds_t n = 0;
+	int answered = 0;
+	while (answered == 0 && n < max) {
+		held[n++] = (struct pollfd){
+		    .fd = put_from(s, "127.0.0.1", id, 24u << 20), .events = POLLIN};
+		answered = poll(held, n, n < max ? 100 : 60000);
+	}
+	cr_assert_gt(answered, 0, "none was refused");
+	for (nfds_t i = 0; i < n; i++) {
+		if (held[i].revents == 0)
+			continue;
+		int status = finish(held[i].fd, body, sizeof(body));
+		cr_expect(status == 429 && strstr(body, why) != NULL, "%d %s", status, body);
+		cr_expect(strstr(body, "Retry-After: ") != NULL, "%s", body);
+		held[i--] = held[--n];
+	}
+	return n;
+}
+
+Test(lent_peers, one_address_leaves_room_for_the_others)
+{
+	struct server *s = start_host();
+	struct text ids[3] = {open_one(s), open_one(s), open_one(s)};
+	struct pollfd held[2][15];
+	char body[65536];
+	nfds_t n[2];
+	int run[2];
+
+	for (int i = 0; i < 2; i++)
+		start_sleeper(s, ids[i].s, &run[i]);
+	n[0] = fill(s, ids[0].s, held[0], 15, "for this session");
+	n[1] = fill(s, ids[1].s, held[1], 15, "from this address");
+	cr_expect(n[0] + n[1] < 11, "%zu and %zu of 24 MiB", (size_t)n[0], (size_t)n[1]);
+	int status = finish(put_from(s, "127.0.0.2", ids[2].s, 64u << 20), body, sizeof(body));
+	cr_expect_eq(status, 201, "%d %s", status, body);
+
+	for (int i = 0; i < 2; i++) {
+		cr_expect_eq(ask(s, "DELETE", at_session(ids[i].s, "").s, ""), 204);
+		for (nfds_t k = 0; k < n[i]; k++)
+			cr_expect_eq(finish(held[i][k].fd, body, sizeof(body)), 404, "%s", body);
+		cr_expect_eq(finish(run[i], body, sizeof(body)), 404, "%s", body);
+	}
+	status = finish(put_from(s, "127.0.0.1", ids[2].s, 64u << 20), body, sizeof(body));
+	cr_expect_eq(status, 201, "%d %s", status, body);
+	server_stop(&s);
+}
+
+/* What was asked by somebody who hung up waits as well. */
+Test(lent_peers, calls_that_nobody_waits_for_are_bounded_too)
 {
 	struct server *s = start_host();
 	struct text id = open_one(s), path = at_session(id.s, "/exec");
-	char body[65536];
-	int held[21], status = 0;
+	int status = 0, fd;
 
-	for (size_t i = 0; i < ARRAY_LEN(held); i++)
-		held[i] = start(s, "POST", path.s, "Content-Length: 25000000\r\n", "{");
-	do { /* until all of them were seen */
-		int fd = start(s, "POST", path.s, "Content-Length: 25000000\r\n", "{");
-		(void)shutdown(fd, SHUT_WR);
-		status = finish(fd, body, sizeof(body));
-	} while (status != 503);
-	cr_expect(strstr(body, "Retry-After: ") != NULL, "%s", body);
-	for (size_t i = 0; i < ARRAY_LEN(held); i++)
-		close(held[i]);
-	while (status != 200) {
-		pause_short();
-		status = ask(s, "POST", path.s, CODE("print(1)"));
+	while (status != 429) { /* the suite's time limit ends it */
+		start_sleeper(s, id.s, &fd);
+		close(fd);
+		status = ask(s, "POST", path.s, "nonsense");
 	}
+	cr_expect_eq(status, 429);
+	cr_expect_eq(ask(s, "DELETE", at_session(id.s, "").s, ""), 204);
+	wait_sessions(s, 0);
 	server_stop(&s);
 }

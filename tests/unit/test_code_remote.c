@@ -74,6 +74,7 @@ static const struct {
     {401, "", ERR_UPSTREAM, "status 401"},
     {302, "", ERR_UPSTREAM, "status 302"},
     {503, "", ERR_BUSY, "no room"},
+    {429, "", ERR_BUSY, "no room"},
     {200, "", ERR_PROTO, "not JSON"},
     {200, "[]", ERR_PROTO, "not an object"},
     {201, "{\"id\":\"sneaky-payload\"}", ERR_PROTO, "session_id: missing"},
@@ -191,6 +192,7 @@ static const struct {
     {413, "", ERR_TOOLARGE, "too large", false},
     {500, "payload", ERR_UPSTREAM, "status 500", false},
     {503, "", ERR_BUSY, "no room", false},
+    {429, "", ERR_BUSY, "no room", false},
     {404, "", ERR_NOTFOUND, "no such session", true},
 };
 

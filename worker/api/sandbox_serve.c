@@ -40,6 +40,36 @@ lent_of(struct request *req)
 }
 
 void
+serve_refuse(struct request *req, int status, struct str why)
+{
+	if (!request_closed(req) && (status == 429 || status == 503))
+		http_reply_header(req->x, "Retry-After", STR(SERVE_RETRY_AFTER));
+	request_error(req, status, NULL, why);
+}
+
+void
+serve_refuse_full(struct request *req, enum serve_verdict v)
+{
+	if (v == SERVE_SESSION_FULL)
+		serve_refuse(req, 429, STR("too much at a time for this session"));
+	else if (v == SERVE_CLIENT_FULL)
+		serve_refuse(req, 429, STR("too much at a time from this address"));
+	else
+		serve_refuse(req, 503, STR("too many programs and uploads at a time"));
+}
+
+bool
+lent_admit(struct lent *l, struct lent_work *w, struct request *req)
+{
+	uint32_t connections = snapshot_policy(req->env->policy)->settings.max_connections;
+	enum serve_verdict v = serve_claim_begin(
+	    l->serve->budget, http_head(req->x)->peer, l->account, connections / 2 + 1, &w->claim);
+	if (v != SERVE_ADMITTED)
+		serve_refuse_full(req, v);
+	return v == SERVE_ADMITTED;
+}
+
+void
 lent_begin(struct lent *l, struct lent_work *w, struct request *req)
 {
 	w->req = request_get(req);
@@ -53,6 +83,7 @@ lent_end(struct lent_work *w)
 	struct lent *l = w->lent;
 	TAILQ_REMOVE(&l->works, w, link);
 	w->lent = NULL;
+	serve_claim_end(&w->claim);
 	l->used_ms = clock_mono_ms();
 	request_put(&w->req);
 	bool is_idle = TAILQ_EMPTY(&l->works);
@@ -71,10 +102,12 @@ lent_close(struct lent *l)
 		struct request *req = w->req;
 		TAILQ_REMOVE(&l->works, w, link);
 		w->lent = NULL;
+		serve_claim_end(&w->claim);
 		request_errorf(req, 404, "the session was closed");
 		w->dropped(w);
 		request_put(&req);
 	}
+	serve_account_put(&l->account);
 	mem_free(l);
 }
 
@@ -114,6 +147,7 @@ sandbox_serve_new(struct worker_env *env, int listen_fd)
 	const struct timeval every = {SWEEP_MS / 1000, SWEEP_MS % 1000 * 1000};
 	s->env = env;
 	s->is_loopback = is_loopback(listen_fd);
+	s->budget = serve_budget_new();
 	TAILQ_INIT(&s->lents);
 	TAILQ_INIT(&s->opens);
 	s->sweep = event_new(env->base, -1, EV_PERSIST, on_sweep, s);
@@ -154,6 +188,7 @@ sandbox_serve_free(struct sandbox_serve **sp)
 		mem_free(o);
 	}
 	event_free(s->sweep);
+	serve_budget_free(&s->budget);
 	mem_free(s);
 	*sp = NULL; /* not before: what is given up counts itself out */
 }

@@ -3,11 +3,12 @@
  * Process: worker 1, loop thread, on a listener of its own (sandbox_serve). The other workers do
  *          not listen there: a session lives in one process, and so every request of it must.
  * Files:   sandbox_serve.c (life, token, routes), sandbox_serve_exec.c (create, exec, delete),
- *          sandbox_serve_files.c (list, get, put).
+ *          sandbox_serve_files.c (list, get, put), sandbox_serve_budget.c (who may hold how much).
  * Owns:    the sessions that are lent and what is asked of them. A session is closed by DELETE,
  * when nobody asked anything of it for sandbox_serve_idle_ms, when it broke, and when the worker
  *          drains: whoever waits for it then reads 404.
- * Limits:  sandbox_serve_max_sessions; SERVE_BODIES_MAX_BYTES of uploads and programs at a time.
+ * Limits:  sandbox_serve_max_sessions; bodies and calls by sandbox_serve_budget.h; a body that
+ * comes slower than SERVE_BODY_MIN_BYTES_S is a 408.
  */
 #ifndef OTARI_WORKER_API_SANDBOX_SERVE_H
 #define OTARI_WORKER_API_SANDBOX_SERVE_H
@@ -19,6 +20,7 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "worker/api/sandbox_serve_budget.h"
 #include "worker/http/http.h"
 
 struct event;
@@ -32,10 +34,12 @@ void sandbox_serve_free(struct sandbox_serve **s); /* NULL allowed; after its HT
 void sandbox_serve_drain(struct sandbox_serve *s);
 const struct http_server_ops *sandbox_serve_ops(void); /* arg: the worker_env */
 
+/* The slowest that a body may come; what a client of ours waits for is twice as fast. */
+#define SERVE_BODY_MIN_BYTES_S (32u << 10)
+
 /* --- between the files of this part -------------------------------------------------------------
  */
-#define SERVE_BODIES_MAX_BYTES (512ull << 20)
-#define SERVE_RETRY_AFTER      "5"
+#define SERVE_RETRY_AFTER "5"
 
 struct code_open;
 struct code_session;
@@ -45,6 +49,7 @@ struct lent_work { /* a request that waits for a session; in its own memory */
 	TAILQ_ENTRY(lent_work) link;
 	struct request *req; /* reference */
 	struct lent *lent;
+	struct serve_claim claim;
 	/* The session is gone: the request was answered; frees what hangs on it. */
 	void (*dropped)(struct lent_work *w);
 };
@@ -54,6 +59,7 @@ struct lent {
 	char id[ID_SIZE];
 	struct sandbox_serve *serve;
 	struct code_session *session;
+	struct serve_account *account;
 	int64_t used_ms;
 	TAILQ_HEAD(lent_works, lent_work) works;
 };
@@ -70,18 +76,25 @@ struct sandbox_serve {
 	struct event *sweep;
 	TAILQ_HEAD(lents, lent) lents;
 	TAILQ_HEAD(lent_opens, lent_open) opens;
-	size_t count;        /* of both */
-	uint64_t body_bytes; /* held, or announced and on their way */
+	size_t count; /* of both */
+	struct serve_budget *budget;
 	bool is_draining;
 	bool is_loopback; /* nobody outside of this host reaches the listener */
 };
 
 /* The session that the request's path names; NULL: 404 was answered. */
 struct lent *lent_of(struct request *req);
+/* One more call of it, which is counted until lent_end or serve_claim_end. False: a 429 or 503 was
+ * answered. */
+bool lent_admit(struct lent *l, struct lent_work *w, struct request *req);
 void lent_begin(struct lent *l, struct lent_work *w, struct request *req);
 /* The work is over, however; closes a session that broke, or that is not to go on. */
 void lent_end(struct lent_work *w);
 void lent_close(struct lent *l);
+
+/* An error; 429 and 503 say when to come back. */
+void serve_refuse(struct request *req, int status, struct str why);
+void serve_refuse_full(struct request *req, enum serve_verdict v);
 
 void serve_create(struct request *req);
 void serve_exec(struct request *req);

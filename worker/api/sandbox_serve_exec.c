@@ -11,6 +11,7 @@
 
 /* A program, each byte escaped, and what stands around it. */
 #define EXEC_BODY_MAX_BYTES   (6u * CODE_SOURCE_MAX + 65536u)
+#define EXEC_ARENA_MAX_BYTES  (64u << 20)
 #define CREATE_BODY_MAX_BYTES 65536u
 /* Both outputs, each byte escaped, and the names of files. */
 #define ANSWER_MAX_BYTES (256u << 20)
@@ -32,14 +33,6 @@ say_created(struct request *req, const struct lent *l)
 }
 
 static void
-refuse_busy(struct request *req, struct str why)
-{
-	if (!request_closed(req))
-		http_reply_header(req->x, "Retry-After", STR(SERVE_RETRY_AFTER));
-	request_error(req, 503, NULL, why);
-}
-
-static void
 on_open(struct code_session *session, const struct err *e, void *arg)
 {
 	struct lent_open *o = arg;
@@ -52,12 +45,13 @@ on_open(struct code_session *session, const struct err *e, void *arg)
 		if (session == NULL)
 			log_warn("no code session to lend", LOG_ERR(e));
 		code_session_close(&session);
-		refuse_busy(req, e != NULL ? str_c(e->msg) : STR("the sandbox is draining"));
+		serve_refuse(req, 503, e != NULL ? str_c(e->msg) : STR("the sandbox is draining"));
 	} else {
 		struct lent *l = MEM_NEW(struct lent);
 		id_make("sbx_", l->id);
 		l->serve = s;
 		l->session = session;
+		l->account = serve_account_new();
 		l->used_ms = clock_mono_ms();
 		TAILQ_INIT(&l->works);
 		TAILQ_INSERT_TAIL(&s->lents, l, link);
@@ -82,15 +76,15 @@ on_create_body(void *arg, struct str body)
 	}
 	struct code_backend *code = req->env->code;
 	if (code == NULL || code_backend_opens_early(code)) { /* a reload took it away */
-		refuse_busy(req, STR("there is no sandbox here"));
+		serve_refuse(req, 503, STR("there is no sandbox here"));
 		return;
 	}
 	if (!code_backend_ready(code, &why)) {
-		refuse_busy(req, why);
+		serve_refuse(req, 503, why);
 		return;
 	}
 	if (s->is_draining || s->count >= t->sandbox_serve_max_sessions) {
-		refuse_busy(req, STR("all sandboxes are in use"));
+		serve_refuse(req, 503, STR("all sandboxes are in use"));
 		return;
 	}
 	struct lent_open *o = MEM_NEW(struct lent_open);
@@ -123,14 +117,36 @@ serve_delete(struct request *req)
 /* --- exec ------------------------------------------------------------------------------------ */
 
 struct exec {
-	struct lent_work work;
-	struct protocol_exec asked; /* in the request's arena */
+	struct lent_work work; /* lent NULL: the session is not asked yet */
+	struct request *req;
+	struct buf body; /* until the session has it */
+	struct protocol_exec asked;
+	bool is_over; /* answered before all of the body was here */
 };
+
+static void
+exec_free(struct exec *x)
+{
+	serve_claim_end(&x->work.claim);
+	buf_done(&x->body);
+	mem_free(x);
+}
 
 static void
 dropped(struct lent_work *w)
 {
-	mem_free(w);
+	exec_free((struct exec *)w);
+}
+
+/* The client is gone, or was answered, before the session was asked. */
+static void
+on_exec_closed(struct request *req, bool aborted)
+{
+	struct exec *x = req->work;
+	(void)aborted;
+	req->work = NULL;
+	if (x != NULL)
+		exec_free(x);
 }
 
 static void
@@ -152,70 +168,84 @@ on_done(void *arg, const struct code_result *r)
 		buf_done(&body);
 	}
 	lent_end(&x->work);
-	mem_free(x);
+	exec_free(x);
 	request_put(&req);
 }
 
+/* The session copies what it is asked. */
 static void
-on_exec_body(void *arg, struct str body)
+run(struct exec *x, struct lent *l, struct protocol_exec *asked)
 {
 	static const struct code_run_ops ops = {.done = on_done};
+	struct request *req = x->req;
+	x->asked = (struct protocol_exec){.kind = asked->kind,
+	    .edit.command = asked->edit.command,
+	    .tool_use_id = asked->tool_use_id.len > 0 ? arena_str(req->arena, asked->tool_use_id)
+						      : str_c(req->id)};
+	x->work.dropped = dropped;
+	req->work = NULL; /* from here on it is the session's */
+	lent_begin(l, &x->work, req);
+	if (asked->kind == CODE_EDITOR)
+		code_session_edit(l->session, &asked->edit, asked->timeout_ms, &ops, x);
+	else
+		code_session_exec(
+		    l->session, asked->kind, asked->program, asked->timeout_ms, &ops, x);
+}
+
+static bool
+on_exec_bytes(void *arg, struct str bytes)
+{
+	struct exec *x = ((struct request *)arg)->work;
+	if (x == NULL || x->is_over)
+		return true;
+	buf_add(&x->body, bytes);
+	enum serve_verdict v = serve_claim_add(&x->work.claim, bytes.len);
+	if (v != SERVE_ADMITTED) {
+		x->is_over = true;
+		serve_refuse_full(x->req, v);
+	}
+	return true;
+}
+
+static void
+on_exec_body(void *arg, bool ok)
+{
 	struct request *req = arg;
+	struct exec *x = req->work;
 	struct protocol_exec asked;
 	struct err e;
+	if (x == NULL || x->is_over || !ok)
+		return;
 	struct lent *l = lent_of(req); /* it may have gone while the body came */
 	if (l == NULL)
 		return;
-	enum err_code rc = protocol_read_exec(req->arena, body, &asked, &e);
-	if (rc != ERR_OK) {
-		request_error(req, rc == ERR_UNSUPPORTED ? 422 : 400, NULL, str_c(e.msg));
-		return;
-	}
-	/* The body is the connection's, which may be gone before the answer is there. */
-	asked.tool_use_id =
-	    asked.tool_use_id.len > 0 ? arena_str(req->arena, asked.tool_use_id) : str_c(req->id);
-	struct exec *x = MEM_NEW(struct exec);
-	x->asked = asked;
-	x->work.dropped = dropped;
-	lent_begin(l, &x->work, req);
-	if (asked.kind == CODE_EDITOR)
-		code_session_edit(l->session, &asked.edit, asked.timeout_ms, &ops, x);
+	/* Of its own: what a body was made of may be many times as much, and it may wait long. */
+	struct arena *a = arena_new(EXEC_ARENA_MAX_BYTES);
+	enum err_code rc = protocol_read_exec(a, buf_str(&x->body), &asked, &e);
+	if (rc == ERR_OK)
+		run(x, l, &asked);
 	else
-		code_session_exec(l->session, asked.kind, asked.program, asked.timeout_ms, &ops, x);
-}
-
-/* Its body is the connection's until it is answered. */
-struct claim {
-	uint64_t bytes;
-};
-
-static void
-on_exec_closed(struct request *req, bool aborted)
-{
-	const struct claim *c = req->work;
-	(void)aborted;
-	req->work = NULL;
-	if (c != NULL)
-		req->env->serve->body_bytes -= c->bytes;
+		request_error(req, rc == ERR_UNSUPPORTED ? 422 : 400, NULL, str_c(e.msg));
+	arena_free(&a);
+	if (rc == ERR_OK)
+		buf_done(&x->body);
 }
 
 void
 serve_exec(struct request *req)
 {
-	struct sandbox_serve *s = req->env->serve;
-	int64_t length = http_head(req->x)->content_length;
-	uint64_t bytes = length >= 0 && length < (int64_t)EXEC_BODY_MAX_BYTES ? (uint64_t)length
-									      : EXEC_BODY_MAX_BYTES;
-	struct claim *c = ARENA_NEW(req->arena, struct claim);
-	if (lent_of(req) == NULL)
+	static const struct http_body_sink sink = {on_exec_bytes, on_exec_body};
+	struct lent *l = lent_of(req);
+	if (l == NULL)
 		return;
-	if (c == NULL || s->body_bytes + bytes > SERVE_BODIES_MAX_BYTES) {
-		refuse_busy(req, STR("too many programs at a time"));
+	struct exec *x = MEM_NEW(struct exec);
+	if (!lent_admit(l, &x->work, req)) {
+		mem_free(x);
 		return;
 	}
-	c->bytes = bytes;
-	s->body_bytes += bytes;
-	req->work = c;
+	x->req = req;
+	buf_init(&x->body, EXEC_BODY_MAX_BYTES);
+	req->work = x;
 	req->work_close = on_exec_closed;
-	http_body_whole(req->x, EXEC_BODY_MAX_BYTES, on_exec_body, req);
+	http_body_stream(req->x, EXEC_BODY_MAX_BYTES, &sink, req);
 }

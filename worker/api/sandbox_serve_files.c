@@ -86,6 +86,10 @@ serve_list(struct request *req)
 	if (l == NULL)
 		return;
 	struct lent_work *w = MEM_NEW(struct lent_work);
+	if (!lent_admit(l, w, req)) {
+		mem_free(w);
+		return;
+	}
 	w->dropped = dropped;
 	lent_begin(l, w, req);
 	code_session_list(l->session, on_list, w);
@@ -193,6 +197,10 @@ serve_get(struct request *req)
 		return;
 	}
 	struct download *d = MEM_NEW(struct download);
+	if (!lent_admit(l, &d->work, req)) {
+		mem_free(d);
+		return;
+	}
 	d->name = name;
 	d->work.dropped = download_dropped;
 	req->work = d;
@@ -220,7 +228,7 @@ struct upload {
 static void
 upload_free(struct upload *u)
 {
-	u->req->env->serve->body_bytes -= u->bytes;
+	serve_claim_end(&u->work.claim);
 	fd_close(&u->fd);
 	multipart_free(&u->form);
 	buf_done(&u->path);
@@ -246,7 +254,17 @@ refuse(struct upload *u, int status, const char *why)
 		return;
 	u->is_over = true;
 	multipart_stop(u->form);
-	request_error(u->req, status, NULL, str_c(why)); /* may end the exchange, and u with it */
+	serve_refuse(u->req, status, str_c(why)); /* may end the exchange, and u with it */
+}
+
+static void
+refuse_full(struct upload *u, enum serve_verdict v)
+{
+	if (u->is_over)
+		return;
+	u->is_over = true;
+	multipart_stop(u->form);
+	serve_refuse_full(u->req, v);
 }
 
 static bool
@@ -273,17 +291,16 @@ static bool
 on_part_data(void *arg, struct str bytes)
 {
 	struct upload *u = arg;
-	struct sandbox_serve *s = u->req->env->serve;
 	if (u->in_path)
 		buf_add(&u->path, bytes);
 	if (!u->in_file || u->is_over)
 		return true;
 	u->bytes += bytes.len;
-	s->body_bytes += bytes.len;
+	enum serve_verdict v = serve_claim_add(&u->work.claim, bytes.len);
 	if (u->bytes > u->max_bytes)
 		refuse(u, 413, "file: larger than a session takes");
-	else if (s->body_bytes > SERVE_BODIES_MAX_BYTES)
-		refuse(u, 503, "too many uploads at a time");
+	else if (v != SERVE_ADMITTED)
+		refuse_full(u, v);
 	else if (fd_write_all(u->fd, bytes, NULL) != ERR_OK)
 		refuse(u, 503, "no memory for the upload");
 	return true;
@@ -387,13 +404,20 @@ serve_put(struct request *req)
 	uint64_t max = snapshot_policy(req->env->policy)->settings.sandbox_file_bytes;
 	const struct http_head *head = http_head(req->x);
 	struct err e;
-	if (lent_of(req) == NULL)
+	struct lent *l = lent_of(req);
+	if (l == NULL)
 		return;
+	if (max > SERVE_SESSION_MAX_BYTES)
+		max = SERVE_SESSION_MAX_BYTES;
 	if (head->content_length > 0 && (uint64_t)head->content_length > max + FORM_MAX_BYTES) {
 		request_errorf(req, 413, "file: larger than a session takes");
 		return;
 	}
 	struct upload *u = MEM_NEW(struct upload);
+	if (!lent_admit(l, &u->work, req)) {
+		mem_free(u);
+		return;
+	}
 	u->req = req;
 	u->fd = fd_memfd("upload");
 	u->max_bytes = max;

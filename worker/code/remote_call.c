@@ -130,6 +130,7 @@ remote_status_error(int status, struct err *ret)
 		return err_set(ret, ERR_NOTFOUND, "the sandbox has no such session any more");
 	case 413:
 		return err_set(ret, ERR_TOOLARGE, "the sandbox says that it is too large");
+	case 429:
 	case 503:
 		return err_set(ret, ERR_BUSY, "the sandbox has no room now");
 	default:
