@@ -36,9 +36,8 @@ struct reload {
 	uint32_t what;
 	uint64_t generation;
 	struct child *builder; /* NULL: its answer has come */
-	bool is_reaped;
-	int wait_status;
-	int conf_fd; /* copy of the text that this build reads */
+	int wait_status;       /* of builder, once it is GONE */
+	int conf_fd;           /* copy of the text that this build reads */
 	int64_t started_ms;
 	struct event *failed; /* a start that went wrong, told from the loop */
 	struct err error;
@@ -172,7 +171,6 @@ reload_start(struct master *m, uint32_t what, uint64_t generation)
 	struct reload *r = m->reload;
 	CHECK(!r->is_running);
 	r->is_running = true;
-	r->is_reaped = false;
 	r->what = what;
 	r->generation = generation;
 	r->started_ms = clock_mono_ms();
@@ -219,7 +217,7 @@ fail(struct reload *r, const char *text, int exit_code)
 	struct master *m = r->m;
 	bool is_reload = (r->what & PUBLISH_DO_RELOAD) != 0;
 	fd_close(&r->conf_fd);
-	if (master_is_stopping(m)) {
+	if (m->phase == MASTER_END) {
 		r->is_running = false;
 		return;
 	}
@@ -228,10 +226,13 @@ fail(struct reload *r, const char *text, int exit_code)
 		master_fail(m, exit_code, text);
 		return;
 	}
-	log_lines(LOG_ERROR,
-	    is_reload ? "reload failed, the old configuration stays in force"
-		      : "build failed, the old state stays in force",
-	    str_c(text));
+	/* Whoever stops us may have stopped the builder too; workers that drain still wait for it.
+	 */
+	if (!master_is_stopping(m))
+		log_lines(LOG_ERROR,
+		    is_reload ? "reload failed, the old configuration stays in force"
+			      : "build failed, the old state stays in force",
+		    str_c(text));
 	finish(r, false, text);
 }
 
@@ -369,12 +370,15 @@ void
 reload_on_closed(struct child *c)
 {
 	struct reload *r = c->m->reload;
-	if (r->builder != c)
-		return;
-	if (r->is_reaped)
-		builder_lost(r, c);
-	else
+	struct master *m = c->m;
+	if (c->state != CHILD_GONE) {
 		c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+	} else if (r->builder == c) {
+		builder_lost(r, c);
+	} else { /* its answer was read after it was reaped */
+		child_forget(&c);
+		master_step(m);
+	}
 }
 
 bool
@@ -383,10 +387,10 @@ reload_on_ended(struct child *c, int wait_status)
 	struct reload *r = c->m->reload;
 	if (r->builder != c)
 		return false;
-	r->is_reaped = true;
+	bool is_heard = c->state != CHILD_KILLED;
 	r->wait_status = wait_status;
 	child_set_state(c, CHILD_GONE, 0);
-	if (c->chan != NULL)
+	if (is_heard && c->chan != NULL)
 		return true; /* its answer may still be unread */
 	builder_lost(r, c);
 	return true;

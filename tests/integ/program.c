@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-static void
+void
 program_path(const char *name, char dst[1200])
 {
 	if (name[0] == '/') {

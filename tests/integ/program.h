@@ -11,7 +11,9 @@
 
 #define HELLO STR("{\"model\":\"fake:text\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}")
 
-/* name: beside this program, or an absolute path. Both output streams go to out, NUL-terminated.
+/* name: beside this program, or an absolute path. */
+void program_path(const char *name, char dst[1200]);
+/* Both output streams go to out, NUL-terminated.
  * Returns the exit code, or 128 + signal. */
 int program_run(const char *name, const char *const *argv, char *out, size_t size);
 /* otarictl --json for this server. */
