@@ -152,6 +152,7 @@ providers_of(struct build *b, struct snap_build *s)
 		o->headers = headers_of(b, p, s);
 		o->wire = p->wire;
 		o->native_code_execution = p->native_code_execution;
+		o->native_documents = p->native_documents;
 		o->connect_ms = p->connect_ms;
 		o->first_byte_ms = p->first_byte_ms;
 		o->idle_ms = p->idle_ms;

@@ -43,7 +43,8 @@ struct conf_provider {
 	struct str name, type, api_base, api_key, api_key_file, proxy;
 	struct conf_pairs headers;
 	enum snap_wire wire;
-	int native_code_execution;                   /* -1: not said */
+	int native_code_execution;                   /* -1: auto */
+	int native_documents;                        /* -1: auto */
 	uint32_t connect_ms, first_byte_ms, idle_ms; /* 0: the deployment's */
 	uint32_t max_tokens_default;
 	struct conf_list models; /* without the provider's name */

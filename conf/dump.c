@@ -175,6 +175,9 @@ put_providers(struct buf *dst, const struct conf *c)
 		if (p->native_code_execution >= 0)
 			buf_printf(dst, "    native_code_execution: %s\n",
 			    p->native_code_execution == 1 ? "true" : "false");
+		if (p->native_documents >= 0)
+			buf_printf(dst, "    native_documents: %s\n",
+			    p->native_documents == 1 ? "true" : "false");
 		if (p->headers.count > 0) {
 			buf_add(dst, STR("    headers: "));
 			put_pairs(dst, p->headers);

@@ -35,6 +35,7 @@ enum member_type {
 	MT_STR,  /* struct str; blank: STR_NULL */
 	MT_BOOL, /* bool */
 	MT_TRI,  /* int: 0, 1; left alone when not written */
+	MT_AUTO, /* int: auto is -1, or 0, 1; left alone when not written */
 	MT_U32,  /* uint32_t in min..max */
 	MT_LIST, /* struct conf_list */
 	MT_PAIRS,

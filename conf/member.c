@@ -45,9 +45,14 @@ set_member(struct loader *ld, const struct member *m, const char *what, struct s
 		return true;
 	case MT_BOOL:
 	case MT_TRI:
+	case MT_AUTO:
+		if (m->type == MT_AUTO && str_eq_nocase(str_trim(text), STR("auto"))) {
+			*(int *)dst = -1;
+			return true;
+		}
 		if (!value_bool(text, &flag)) {
-			conf_error(ld->r, line, "%s: must be true or false, not '%.*s'", what,
-			    STR_FMT(conf_shown(text)));
+			conf_error(ld->r, line, "%s: must be %strue or false, not '%.*s'", what,
+			    m->type == MT_AUTO ? "auto, " : "", STR_FMT(conf_shown(text)));
 			return false;
 		}
 		if (m->type == MT_BOOL)

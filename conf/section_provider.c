@@ -24,7 +24,8 @@ static const struct member MEMBERS[] = {
     {"api_key", MT_STR, POFF(api_key), 0, 0},
     {"api_key_file", MT_STR, POFF(api_key_file), 0, 0},
     {"wire", MT_STR, OFF(wire), 0, 0},
-    {"native_code_execution", MT_TRI, POFF(native_code_execution), 0, 0},
+    {"native_code_execution", MT_AUTO, POFF(native_code_execution), 0, 0},
+    {"native_documents", MT_AUTO, POFF(native_documents), 0, 0},
     {"headers", MT_PAIRS, POFF(headers), 0, 0},
     {"timeouts", MT_NODE, OFF(timeouts), 0, 0},
     {"proxy", MT_STR, POFF(proxy), 0, 0},
@@ -152,6 +153,7 @@ static void
 load_provider(struct loader *ld, const struct conf_node *n, struct conf_provider *dst)
 {
 	struct raw raw = {.p = {.native_code_execution = -1,
+			      .native_documents = -1,
 			      .max_tokens_default = MAX_TOKENS_DEFAULT,
 			      .name = n->key,
 			      .line = n->key_line}};
@@ -243,6 +245,7 @@ load_environ_providers(struct loader *ld)
 		    .api_key = arena_str(ld->a, key),
 		    .wire = presets[i].wire,
 		    .native_code_execution = -1,
+		    .native_documents = -1,
 		    .max_tokens_default = MAX_TOKENS_DEFAULT,
 		    .key_from_environ = true};
 	}

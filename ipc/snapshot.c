@@ -121,6 +121,7 @@ check_provider(struct checker *c, const struct snap_provider *p)
 	    !check_str(c, p->proxy, false, SIZE_MAX, "provider proxy") ||
 	    !check_at_most(c, p->wire, SNAP_WIRE_RESPONSES, "provider wire") ||
 	    !check_at_most(c, (int64_t)p->native_code_execution + 1, 2, "native_code_execution") ||
+	    !check_at_most(c, (int64_t)p->native_documents + 1, 2, "native_documents") ||
 	    !check_nested(c, p->headers, sizeof(struct snap_header_pair), "provider headers"))
 		return false;
 	for (uint32_t i = 0; i < p->headers.count; i++) {

@@ -68,6 +68,7 @@ struct snap_provider {
 	struct snap_table headers;                   /* snap_header_pair */
 	uint32_t wire;                               /* enum snap_wire */
 	int32_t native_code_execution;               /* -1: by the table of turn/executor.h; 0, 1 */
+	int32_t native_documents;                    /* -1: by the table of turn/document.h; 0, 1 */
 	uint32_t connect_ms, first_byte_ms, idle_ms; /* 0: settings */
 	uint32_t max_tokens_default;                 /* for the Messages wire */
 };

@@ -198,6 +198,7 @@ Test(conf_value, knows_services_and_finds_their_keys)
 	cr_assert(str_eq(p->api_key, STR("sk-o")) && p->key_from_environ && p->line == 2);
 	cr_assert(str_eq(p->api_base, STR("https://api.openai.com/v1")));
 	cr_assert(p->wire == SNAP_WIRE_CHAT && p->native_code_execution == -1);
+	cr_assert_eq(p->native_documents, -1);
 	p = conf_provider(c, STR("mine"));
 	cr_assert(str_eq(p->type, STR("anthropic")) && p->wire == SNAP_WIRE_MESSAGES);
 	cr_assert(str_eq(p->api_key, STR("k")) && !p->key_from_environ);
@@ -222,6 +223,7 @@ Test(conf_value, reads_sections)
 	    "    api_base: http://h:1\n"
 	    "    wire: Responses\n"
 	    "    native_code_execution: true\n"
+	    "    native_documents: no\n"
 	    "    headers: {X-A: b}\n"
 	    "    timeouts: {connect_ms: 200, first_byte_ms: 300, idle_ms: 400}\n"
 	    "    proxy: http://proxy:3128/\n"
@@ -241,10 +243,11 @@ Test(conf_value, reads_sections)
 	const struct conf *c = l.conf;
 	const struct conf_provider *p = &c->providers[0];
 	cr_assert(p->wire == SNAP_WIRE_RESPONSES && p->native_code_execution == 1);
+	cr_assert_eq(p->native_documents, 0);
 	cr_assert(p->connect_ms == 200 && p->first_byte_ms == 300 && p->idle_ms == 400);
 	cr_assert(p->headers.count == 1 && p->max_tokens_default == 9);
 	cr_assert(str_eq(p->proxy, STR("http://proxy:3128")));
-	cr_assert(str_eq(c->aliases[0].target, STR("p:m")) && c->aliases[0].line == 10);
+	cr_assert(str_eq(c->aliases[0].target, STR("p:m")) && c->aliases[0].line == 11);
 	cr_assert(c->models.count == 2 && str_eq(c->default_provider, STR("p")));
 	cr_assert_eq(c->workspace_count, 2);
 	cr_assert_not(c->workspaces[0].has_policy);

@@ -248,7 +248,7 @@ Test(snapshot, refuses_false_references)
 	struct image im = load(make_policy());
 	char *copy = mem_alloc(im.size);
 	struct snap_policy *p = (void *)(copy + sizeof(struct snap_image));
-	for (int i = 0; i < 22; i++) {
+	for (int i = 0; i < 23; i++) {
 		memcpy(copy, im.bytes, im.size);
 		struct snap_provider *pr = (void *)(copy + p->providers.off);
 		struct snap_workspace *w = (void *)(copy + p->workspaces.off);
@@ -318,6 +318,9 @@ Test(snapshot, refuses_false_references)
 			break;
 		case 20:
 			p->models.off = UINT32_MAX - 7;
+			break;
+		case 21:
+			pr[1].native_documents = 2;
 			break;
 		default:
 			p->settings.state_dir.len--;

@@ -29,3 +29,33 @@ code_extractor_of(struct str type, enum code_extractor *ret)
 		}
 	return false;
 }
+
+bool
+code_extractor_of_name(struct str filename, enum code_extractor *ret)
+{
+	static const struct {
+		struct str extension;
+		enum code_extractor extractor;
+	} rows[] = {
+	    {STR_INIT("pdf"), CODE_EXTRACT_PDF},
+	    {STR_INIT("doc"), CODE_EXTRACT_DOC},
+	    {STR_INIT("docx"), CODE_EXTRACT_DOCX},
+	    {STR_INIT("pptx"), CODE_EXTRACT_PPTX},
+	    {STR_INIT("xlsx"), CODE_EXTRACT_XLSX},
+	    {STR_INIT("odt"), CODE_EXTRACT_ODF},
+	    {STR_INIT("ods"), CODE_EXTRACT_ODF},
+	    {STR_INIT("odp"), CODE_EXTRACT_ODF},
+	    {STR_INIT("html"), CODE_EXTRACT_HTML},
+	    {STR_INIT("htm"), CODE_EXTRACT_HTML},
+	    {STR_INIT("xhtml"), CODE_EXTRACT_HTML},
+	};
+	size_t dot = str_rchr(filename, '.');
+	if (dot == SIZE_MAX)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq_nocase(str_from(filename, dot + 1), rows[i].extension)) {
+			*ret = rows[i].extractor;
+			return true;
+		}
+	return false;
+}

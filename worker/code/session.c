@@ -70,6 +70,12 @@ code_backend_opens_early(const struct code_backend *b)
 	return b->ops->opens_early;
 }
 
+bool
+code_backend_converts(const struct code_backend *b)
+{
+	return b->ops->converts;
+}
+
 uint32_t
 code_backend_retry_after_s(const struct code_backend *b)
 {

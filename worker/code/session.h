@@ -38,6 +38,8 @@ enum code_extractor {
 };
 /* By media type; false: none. */
 bool code_extractor_of(struct str media_type, enum code_extractor *ret);
+/* By the extension of a file's name. */
+bool code_extractor_of_name(struct str filename, enum code_extractor *ret);
 
 /* What the text editor is asked. Paths: relative to the working directory, or absolute and below it
  * or below /mnt/data; every name is resolved inside the sandbox. */
@@ -91,6 +93,8 @@ bool code_backend_ready(const struct code_backend *b, struct str *ret_why_not);
 bool code_backend_opens_early(const struct code_backend *b);
 /* Seconds to name to a client after ERR_BUSY; inside on_open. */
 uint32_t code_backend_retry_after_s(const struct code_backend *b);
+/* Its sessions read documents, code_session_convert(). */
+bool code_backend_converts(const struct code_backend *b);
 /* No session, and nothing left to do for an earlier one. */
 bool code_backend_is_idle(const struct code_backend *b);
 /* Sessions of this worker, for gauges. */

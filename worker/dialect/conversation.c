@@ -35,6 +35,36 @@ message_add(struct conversation *c, struct message *m, enum part_kind kind)
 	return p;
 }
 
+static bool
+rewrite_parts(struct part *p, bool (*change)(void *arg, struct part *p), void *arg)
+{
+	bool changed = false;
+	for (; p != NULL; p = p->next) {
+		bool inside = p->kind == PART_RESULT && rewrite_parts(p->content, change, arg);
+		if (inside)
+			p->raw = STR_NULL;
+		changed |= change(arg, p) || inside;
+	}
+	return changed;
+}
+
+void
+conversation_rewrite(struct conversation *c, bool (*change)(void *arg, struct part *p), void *arg)
+{
+	for (struct message *m = c->messages; m != NULL; m = m->next)
+		if (rewrite_parts(m->parts, change, arg))
+			m->raw = STR_NULL;
+}
+
+void
+part_become_text(struct part *p, struct str text)
+{
+	p->kind = PART_TEXT;
+	p->text = text;
+	p->raw = STR_NULL;
+	p->media = (struct media){.source = MEDIA_NONE};
+}
+
 void
 conversation_drop(struct conversation *c, struct str what)
 {

@@ -182,6 +182,11 @@ struct conversation {
 struct message *conversation_add(struct conversation *c, enum message_role role);
 struct part *message_add(struct conversation *c, struct message *m, enum part_kind kind);
 void conversation_drop(struct conversation *c, struct str what); /* each name once */
+/* Calls change for every part, those of a tool's result before the result itself; where it says
+ * that it changed one, what was sent of the result and the message around it is forgotten. */
+void conversation_rewrite(
+    struct conversation *c, bool (*change)(void *arg, struct part *p), void *arg);
+void part_become_text(struct part *p, struct str text);
 /* Did the client ask for this by `include`? */
 bool conversation_includes(const struct conversation *c, const char *what);
 const char *wire_name(enum wire w); /* "chat", "messages", "responses" */

@@ -115,9 +115,8 @@ attach_check(const struct attach_plan *plan, struct err *reterr)
 	return ERR_OK;
 }
 
-/* Never empty, never a path, never "." or "..". */
-static struct str
-last_segment(struct str filename)
+struct str
+attach_last_segment(struct str filename)
 {
 	for (size_t i = filename.len; i > 0; i--)
 		if (filename.ptr[i - 1] == '/' || filename.ptr[i - 1] == '\\') {
@@ -145,7 +144,7 @@ attach_name(struct arena *a, struct attach_plan *plan)
 	for (struct attachment *t = plan->first; t != NULL; t = t->next) {
 		if (!t->is_found)
 			continue;
-		struct str base = last_segment(t->filename);
+		struct str base = attach_last_segment(t->filename);
 		size_t dot = str_rchr(base, '.');
 		if (dot == SIZE_MAX || dot == 0)
 			dot = base.len;
@@ -177,19 +176,24 @@ attach_is_text(struct str mime)
 	return false;
 }
 
-static void
-become_text(struct part *p, struct str text)
+struct str
+attach_text(struct arena *a, struct str name, struct str content)
 {
-	p->kind = PART_TEXT;
-	p->text = text;
-	p->raw = STR_NULL;
-	p->media = (struct media){.source = MEDIA_NONE};
+	return arena_printf(
+	    a, "[Attached file: %.*s]\n%.*s\n[End of file]", STR_FMT(name), STR_FMT(content));
 }
 
-/* True when the part was changed. */
+struct rewriting {
+	struct arena *arena;
+	const struct attach_plan *plan;
+};
+
 static bool
-rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
+rewrite_part(void *arg, struct part *p)
 {
+	const struct rewriting *r = arg;
+	struct arena *a = r->arena;
+	const struct attach_plan *plan = r->plan;
 	const struct attachment *t = names_a_file(p) ? find(plan, p->media.file_id) : NULL;
 	if (t == NULL || !t->is_found)
 		return false;
@@ -197,14 +201,13 @@ rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
 		p->media.file_id = t->lent_id;
 		p->raw = STR_NULL;
 	} else if (p->kind == PART_UPLOAD && plan->where == ATTACH_SANDBOX) {
-		become_text(
+		part_become_text(
 		    p, arena_printf(a,
 			   "[The file %.*s is available in the working directory of the code "
 			   "execution tool.]",
 			   STR_FMT(t->name)));
 	} else if (t->is_text) {
-		become_text(p, arena_printf(a, "[Attached file: %.*s]\n%.*s\n[End of file]",
-				   STR_FMT(t->name), STR_FMT(t->content)));
+		part_become_text(p, attach_text(a, t->name, t->content));
 	} else {
 		/* OpenAI's clients also send pictures as files; others want to be told. */
 		bool image = str_starts_nocase(t->mime_type, STR("image/"));
@@ -218,21 +221,6 @@ rewrite_part(struct arena *a, const struct attach_plan *plan, struct part *p)
 		p->media.file_id = STR_NULL;
 	}
 	return true;
-}
-
-static bool
-rewrite_parts(struct arena *a, const struct attach_plan *plan, struct part *p)
-{
-	bool changed = false;
-	for (; p != NULL; p = p->next) {
-		bool here = rewrite_part(a, plan, p);
-		if (p->kind == PART_RESULT && rewrite_parts(a, plan, p->content)) {
-			p->raw = STR_NULL;
-			here = true;
-		}
-		changed |= here;
-	}
-	return changed;
 }
 
 /* The declaration as it was sent, but for the names of our files. */
@@ -287,7 +275,6 @@ attach_rewrite(struct conversation *conv, const struct attach_plan *plan)
 		return;
 	if (plan->where == ATTACH_PROVIDER)
 		rewrite_tools(conv, plan);
-	for (struct message *m = conv->messages; m != NULL; m = m->next)
-		if (rewrite_parts(conv->arena, plan, m->parts))
-			m->raw = STR_NULL;
+	struct rewriting r = {conv->arena, plan};
+	conversation_rewrite(conv, rewrite_part, &r);
 }

@@ -56,6 +56,10 @@ void attach_name(struct arena *a, struct attach_plan *plan);
 /* Rewrites the parts: uploads become a line of text that names the file, shown files become inline
  * data or text. References that were not found stay as they are. */
 void attach_rewrite(struct conversation *conv, const struct attach_plan *plan);
+/* What the model reads of a file whose content is text. */
+struct str attach_text(struct arena *a, struct str name, struct str content);
+/* Of a name that may be a path; never empty, never a path, never "." or "..". */
+struct str attach_last_segment(struct str filename);
 /* Shown to the model as text rather than as an opaque document? By media type. */
 bool attach_is_text(struct str mime_type);
 

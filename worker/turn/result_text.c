@@ -53,9 +53,8 @@ is_plain(char c)
 	return (unsigned char)c >= 0x20 || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Colour codes go; other control characters, which strict services refuse, become U+FFFD. */
-static void
-add_plain(struct str s, struct buf *out)
+void
+result_plain(struct str s, struct buf *out)
 {
 	while (s.len > 0) {
 		size_t n = 0;
@@ -128,11 +127,11 @@ write_edit(const struct result_text *r, struct buf *out)
 		break;
 	case EDIT_ANSWER_CREATE:
 		buf_add(out, e->is_update ? STR("written over: ") : STR("created: "));
-		add_plain(r->path, out);
+		result_plain(r->path, out);
 		break;
 	case EDIT_ANSWER_REPLACE:
 		buf_add(out, r->out.len > 0 ? STR("replaced in ") : STR("nothing changed in "));
-		add_plain(r->path, out);
+		result_plain(r->path, out);
 		if (r->out.len > 0)
 			buf_printf(out, ", from line %d:\n", e->new_start);
 		buf_add(out, r->out);
@@ -187,7 +186,7 @@ result_clean(struct str bytes, uint64_t total, struct str note, struct buf *out)
 	struct str first = first_bytes(bytes);
 	struct buf valid = BUF_INIT((size_t)3 * first.len), plain = BUF_INIT((size_t)9 * first.len);
 	utf8_mend(first, &valid);
-	add_plain(buf_str(&valid), &plain);
+	result_plain(buf_str(&valid), &plain);
 	struct str kept = utf8_cut(buf_str(&plain), RESULT_STREAM_MAX_BYTES);
 	size_t start = out->len;
 	bool is_cut = kept.len < plain.len || first.len < bytes.len || total > bytes.len;
@@ -225,7 +224,7 @@ result_edit_refusal(enum code_edit_error e, struct str path, struct buf *out)
 	    [CODE_EDIT_FAILED] = {"it could not be read or written", STR_INIT("unavailable")},
 	};
 	size_t i = (size_t)e < ARRAY_LEN(rows) ? (size_t)e : CODE_EDIT_FAILED;
-	add_plain(utf8_cut(path, REFUSAL_PATH_BYTES), out);
+	result_plain(utf8_cut(path, REFUSAL_PATH_BYTES), out);
 	buf_printf(out, ": %s", rows[i].says);
 	return rows[i].code;
 }

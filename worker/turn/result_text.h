@@ -46,6 +46,9 @@ bool result_is_error(const struct result_text *r);
  * RESULT_STREAM_MAX_BYTES; total is what the code wrote; note: lines of ours, at most 256 bytes,
  * which are never cut off. At most RESULT_CLEAN_MAX_BYTES are appended. True: it was cut. */
 bool result_clean(struct str bytes, uint64_t total, struct str note, struct buf *out);
+/* Appends valid UTF-8 without terminal escapes; other control characters, which strict services
+ * refuse, become U+FFFD. */
+void result_plain(struct str s, struct buf *out);
 
 /* Appends what the model is told of an edit that was refused and gives the error code that the
  * caller is shown. path is the model's own. */

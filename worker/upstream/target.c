@@ -76,6 +76,7 @@ target_resolve(struct arena *a, struct snapshot *policy, const struct secrets *s
 		 : p->wire == SNAP_WIRE_RESPONSES ? WIRE_RESPONSES
 						  : WIRE_CHAT;
 	t.native_override = p->native_code_execution;
+	t.native_documents = p->native_documents;
 	t.connect_ms = pick(p->connect_ms, s->upstream_connect_ms);
 	t.first_byte_ms = pick(p->first_byte_ms, s->upstream_first_byte_ms);
 	t.idle_ms = pick(p->idle_ms, s->upstream_idle_ms);

@@ -28,7 +28,8 @@ struct target {
 	struct str key;           /* secret; empty: none */
 	struct str proxy;         /* empty: none */
 	enum wire wire;
-	int native_override; /* -1, 0, 1 */
+	int native_override;  /* runs code itself: -1 by the table, 0, 1 */
+	int native_documents; /* reads documents itself: likewise */
 	struct target_header *headers;
 	size_t header_count;
 	uint32_t connect_ms, first_byte_ms, idle_ms;
