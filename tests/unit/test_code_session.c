@@ -1,5 +1,6 @@
 #include <sys/socket.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -367,6 +368,50 @@ Test(code_session, pushed_bytes_wait_for_room)
 	session_rig_send(&r, FRAME_PUT_DONE, "\x1c\0\0\0", 4);
 	session_rig_turn(&r);
 	cr_assert(v.puts == 1 && v.put_err.code == ERR_TOOLARGE, "%s", v.put_err.msg);
+	stop(&r, &v);
+}
+
+struct drain {
+	int fd;
+	_Atomic size_t bytes;
+};
+
+static void *
+drain(void *arg)
+{
+	struct drain *d = arg;
+	static char in[1 << 20];
+	for (ssize_t n; (n = recv(d->fd, in, sizeof(in), 0)) > 0;)
+		d->bytes += (size_t)n;
+	return NULL;
+}
+
+/* However fast it is taken: others have their turn of the loop in between. */
+Test(code_session, a_large_file_leaves_the_loop_to_others)
+{
+	struct session_rig r;
+	struct seen v = {0};
+	const size_t size = 64u << 20;
+	pthread_t thread;
+	int fd = fd_memfd("large");
+	cr_assert(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
+	start(&r, &v);
+	session_rig_result(&r, 0, 0);
+	session_rig_end(&r, 0, 0);
+	session_rig_turn(&r);
+	struct drain d = {.fd = r.ctl};
+	cr_assert_eq(pthread_create(&thread, NULL, drain, &d), 0);
+	code_session_put(v.s, STR("large"), size, fd, on_put, &v);
+	size_t most = 0;
+	while (d.bytes < size) {
+		size_t before = d.bytes;
+		(void)event_base_loop(r.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		size_t now = d.bytes;
+		most = now - before > most ? now - before : most;
+	}
+	cr_expect_leq(most, 4u << 20, "%zu bytes in one turn", most);
+	(void)shutdown(r.ctl, SHUT_RDWR);
+	(void)pthread_join(thread, NULL);
 	stop(&r, &v);
 }
 

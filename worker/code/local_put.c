@@ -5,6 +5,8 @@
 
 /* Bytes in flight to a session. */
 #define HIGH_WATER (256u << 10)
+/* In one go, however fast they are taken: the loop has others to serve. */
+#define TURN_BYTES (1u << 20)
 
 void
 local_put_start(struct local_session *s, struct code_op *op)
@@ -21,14 +23,17 @@ local_put_more(struct code_session *port, struct code_op *op)
 {
 	struct local_session *s = local_of(port);
 	char chunk[FRAME_MAX];
+	size_t sent = 0;
 	if (op->size == UINT64_MAX) /* the end was sent */
 		return;
 	local_session_late_in(s, CODE_STALL_MS);
-	while (!s->port.is_broken && evbuffer_get_length(s->to_init) < HIGH_WATER) {
+	while (!s->port.is_broken && evbuffer_get_length(s->to_init) < HIGH_WATER &&
+	       sent < TURN_BYTES) {
 		size_t n = code_put_chunk(op, chunk, sizeof(chunk));
 		if (n > 0) {
 			local_send(s, FRAME_PUT_DATA, chunk, n);
 			op->offset += n;
+			sent += n;
 			local_session_flush(s);
 			continue;
 		}
@@ -42,6 +47,8 @@ local_put_more(struct code_session *port, struct code_op *op)
 		break;
 	}
 	local_session_flush(s);
+	if (sent >= TURN_BYTES && !s->port.is_broken)
+		(void)event_add(s->ev_write, NULL);
 }
 
 size_t
