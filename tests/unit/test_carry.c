@@ -130,6 +130,8 @@ Test(carry, large_results_are_cut_and_the_latest_are_kept)
 
 #define KEPT(id, text) "{\"runs\":[{\"id\":\"" id "\",\"text\":\"" text "\"}]}"
 
+static size_t last_added;
+
 /* Decodes, attaches `kept` to every call in the transcript, encodes. */
 static struct str
 attached(struct arena *a, enum wire from, enum wire to, const char *body, const char *kept)
@@ -145,6 +147,7 @@ attached(struct arena *a, enum wire from, enum wire to, const char *body, const 
 	for (size_t i = 0; i < n; i++)
 		texts[i] = i == 0 ? str_c(kept) : STR_NULL;
 	carry_attach(conv, ids, texts, n);
+	last_added = conv->added_bytes;
 	cr_assert_eq(dialect_of(to)->encode(conv, &opt, &out, &err), ERR_OK, "%s", err.msg);
 	struct str s = arena_str(a, buf_str(&out));
 	buf_done(&out);
@@ -155,6 +158,7 @@ static void
 expect_inside(struct arena *a, enum wire from, enum wire to, const char *body, const char *want)
 {
 	struct str got = attached(a, from, to, body, KEPT("x", "RAN"));
+	cr_expect_eq(last_added, 3u, "it counts for where the body is written");
 	cr_expect(str_find(got, str_c(want)) != SIZE_MAX, "%s\n%.*s", want, STR_FMT(got));
 	size_t at = str_find(got, STR("RAN"));
 	cr_expect(at != SIZE_MAX && str_find(str_from(got, at + 1), STR("RAN")) == SIZE_MAX);

@@ -453,6 +453,7 @@ Test(dialect_reply, a_collected_round_is_replayed, .timeout = 10)
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		turn_collect_event(&t, &events[i]);
 	cr_assert_eq(turn_collect_end(&t, &m, &e), ERR_OK);
+	cr_expect_eq(c->added_bytes, strlen("hm{'q':1}{'x':18446744073709551615}"));
 	turn_collect_done(&t);
 	struct buf out = BUF_INIT(1u << 20);
 	struct encode_options opt = {.model = STR("m")};

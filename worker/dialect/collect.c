@@ -118,6 +118,7 @@ turn_collect_end(struct turn_collect *c, struct message **ret, struct err *reter
 	else
 		c->conv->messages = c->message;
 	c->conv->last = c->message;
+	c->conv->added_bytes += c->text.len;
 	*ret = c->message;
 	return ERR_OK;
 }

@@ -177,6 +177,7 @@ struct conversation {
 	uint32_t max_tool_iterations; /* 0: not said */
 	struct str tools_header, session_label;
 	bool has_mcp_server_ids, has_thread;
+	size_t added_bytes; /* of text that came to it after the client's body, about */
 };
 
 struct message *conversation_add(struct conversation *c, enum message_role role);

@@ -150,8 +150,9 @@ echoes_of(const struct conversation *conv)
 /* The parts for a kept text, NULL when there is nothing to add. A text that cannot be read (it came
  * from a database) adds nothing. */
 static struct part *
-parts_of(struct arena *a, struct str text, const struct map *echoes)
+parts_of(struct conversation *conv, struct str text, const struct map *echoes)
 {
+	struct arena *a = conv->arena;
 	struct jval root;
 	struct jiter it = {0};
 	struct part *first = NULL, **end = &first;
@@ -167,6 +168,7 @@ parts_of(struct arena *a, struct str text, const struct map *echoes)
 			break;
 		p->kind = PART_TEXT;
 		p->text = said;
+		conv->added_bytes += said.len;
 		*end = p;
 		end = &p->next;
 	}
@@ -238,7 +240,7 @@ visit(struct attaching *at, struct message *m, struct message **front)
 		const struct str *text = p->kind == PART_CALL ? map_del(at->wanted, p->id) : NULL;
 		if (text == NULL)
 			continue;
-		*end = parts_of(at->conv->arena, *text, at->echoes);
+		*end = parts_of(at->conv, *text, at->echoes);
 		while (*end != NULL)
 			end = &(*end)->next;
 	}

@@ -65,11 +65,12 @@ back_on_loop(struct job *j, bool cancelled)
 	request_put(&req);
 }
 
-/* What is to be written, about: the client's body and the files that were put into it. */
+/* What is to be written, about: the client's body, the files that were put into it, and what the
+ * rounds so far gave. */
 static size_t
 estimate(const struct turn *t)
 {
-	size_t n = t->plan.body_bytes;
+	size_t n = t->plan.body_bytes + t->plan.conv->added_bytes;
 	for (const struct attachment *f = t->files.first; f != NULL; f = f->next)
 		n += f->content.len;
 	return n;

@@ -54,6 +54,7 @@ add_result(struct turn *t, const struct result_text *r)
 		p->id = t->running->id;
 		p->name = t->plan.tools.names[t->running->tool];
 		p->content = body;
+		t->plan.conv->added_bytes += said.len;
 	}
 	return said;
 }
