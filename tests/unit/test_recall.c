@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "worker/turn/keep.h"
 #include "worker/turn/recall.h"
 
@@ -230,6 +231,44 @@ Test(recall, big_histories_go_through_whole, .init = set_up, .fini = tear_down)
 	struct jval content = jv_get(jv_at(jv_get(parse(r.body), "input"), 0), "content");
 	cr_expect_eq(jv_str(a, content).len, n);
 	buf_done(&text);
+}
+
+/* As many references into as many items as may be: a thread of the worker's is away for it. */
+Test(recall, the_most_references_find_their_items_soon, .init = set_up, .fini = tear_down)
+{
+	const size_t items = 200000, asked = RECALL_REFERENCES_MAX, repeated = 100000;
+	static size_t holder_of[RECALL_REFERENCES_MAX];
+	struct buf history = BUF_INIT(32u << 20), body = BUF_INIT(32u << 20);
+	buf_addc(&history, '[');
+	for (size_t i = 0; i < items; i++)
+		buf_printf(&history, "%s{\"id\":\"i%zu\"}", i > 0 ? "," : "", i);
+	buf_addc(&history, ']');
+	buf_add(&body, STR("{\"input\":["));
+	for (size_t i = 0; i < asked; i++)
+		buf_printf(&body, "%s{\"id\":\"i%zu\"}", i > 0 ? "," : "", items - 1 - i);
+	struct buf many = BUF_INIT(32u << 20);
+	buf_add(&many, buf_str(&body));
+	for (size_t i = 0; i < repeated; i++)
+		buf_printf(&many, ",{\"id\":\"i%zu\"}", items - asked);
+	buf_add(&body, STR("]}"));
+	buf_add(&many, STR("]}"));
+	const struct store_response big = {.id = STR("resp_1"),
+	    .input_json = buf_str(&history),
+	    .response_json = STR("{\"output\":[]}")};
+	struct recall_found found = {NULL, &big, holder_of, 0};
+	struct recalled r;
+	int64_t from = clock_mono_us();
+	cr_assert_eq(build(body.ptr, &found, false, &r), ERR_OK, "%s", err.msg);
+	cr_log_info("%zu references into %zu items: %lld us", asked, items,
+	    (long long)(clock_mono_us() - from));
+	struct jval input = jv_get(parse(r.body), "input");
+	cr_expect_eq(jv_count(input), asked);
+	from = clock_mono_us();
+	cr_expect_eq(build(many.ptr, &found, false, &r), ERR_INPUT, "they are there twice");
+	cr_log_info("%zu repeated ones: %lld us", repeated, (long long)(clock_mono_us() - from));
+	buf_done(&history);
+	buf_done(&body);
+	buf_done(&many);
 }
 
 Test(recall, answers_are_kept_as_the_client_got_them, .init = set_up, .fini = tear_down)

@@ -8,6 +8,7 @@
 
 struct history { /* a kept response */
 	struct jval input, output;
+	struct map *items; /* id → struct jval in the arena; NULL: nobody asked yet */
 	bool is_same_provider;
 };
 
@@ -15,6 +16,7 @@ struct builder {
 	struct arena *arena;
 	const struct recall_wants *wants;
 	struct history previous, *holders;
+	size_t holder_count;
 	const size_t *holder_of;
 	bool keep;
 	struct buf sent;  /* items for the model's provider, with commas between */
@@ -49,10 +51,12 @@ reference_index(const struct recall_wants *w, struct str id)
 }
 
 static enum err_code
-add_reference(struct arena *a, struct recall_wants *w, struct str id, struct err *reterr)
+add_reference(
+    struct arena *a, struct recall_wants *w, struct map *seen, struct str id, struct err *reterr)
 {
-	if (reference_index(w, id) != SIZE_MAX)
+	if (map_get(seen, id) != NULL)
 		return ERR_OK;
+	map_put(seen, id, w);
 	if (w->references == NULL)
 		w->references = ARENA_NEW_ARRAY(a, struct str, RECALL_REFERENCES_MAX);
 	if (w->references == NULL)
@@ -64,12 +68,23 @@ add_reference(struct arena *a, struct recall_wants *w, struct str id, struct err
 	return ERR_OK;
 }
 
+static enum err_code
+read_references(struct arena *a, struct jval input, struct recall_wants *w, struct map *seen,
+    struct err *reterr)
+{
+	struct jiter it = {0};
+	enum err_code rc = ERR_OK;
+	while (rc == ERR_OK && jv_is(input, JT_ARRAY) && jv_next(input, &it))
+		if (is_reference(it.value))
+			rc = add_reference(a, w, seen, jv_str(a, jv_get(it.value, "id")), reterr);
+	return rc;
+}
+
 enum err_code
 recall_read(struct arena *a, struct jval root, struct recall_wants *ret, struct err *reterr)
 {
 	struct recall_wants w = {STR_NULL, NULL, 0};
-	struct jval previous = jv_get(root, "previous_response_id"), input = jv_get(root, "input");
-	struct jiter it = {0};
+	struct jval previous = jv_get(root, "previous_response_id");
 	if (jv_present(previous) && !jv_is(previous, JT_STRING))
 		return err_set(reterr, ERR_INPUT, "previous_response_id: must be a string");
 	if (jv_present(jv_get(root, "conversation")))
@@ -77,15 +92,12 @@ recall_read(struct arena *a, struct jval root, struct recall_wants *ret, struct 
 		    "conversation: conversations are not kept here; use previous_response_id");
 	if (jv_is(previous, JT_STRING))
 		w.previous_id = arena_str(a, jv_str(a, previous));
-	while (jv_is(input, JT_ARRAY) && jv_next(input, &it)) {
-		if (!is_reference(it.value))
-			continue;
-		enum err_code rc = add_reference(a, &w, jv_str(a, jv_get(it.value, "id")), reterr);
-		if (rc != ERR_OK)
-			return rc;
-	}
-	*ret = w;
-	return ERR_OK;
+	struct map *seen = map_new();
+	enum err_code rc = read_references(a, jv_get(root, "input"), &w, seen, reterr);
+	map_free(&seen);
+	if (rc == ERR_OK)
+		*ret = w;
+	return rc;
 }
 
 /* --- items ---------------------------------------------------------------------------------------
@@ -250,17 +262,34 @@ keep_new(struct builder *b, struct jval item)
 	}
 }
 
-static struct jval
-find_item(struct builder *b, const struct history *h, struct str id)
+/* What came out of a response comes before what went into it. */
+static void
+index_items(struct builder *b, struct history *h)
 {
 	const struct jval lists[] = {h->output, h->input};
+	h->items = map_new();
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
 		struct jiter it = {0};
-		while (jv_is(lists[i], JT_ARRAY) && jv_next(lists[i], &it))
-			if (str_eq(jv_str(b->arena, jv_get(it.value, "id")), id))
-				return it.value;
+		while (jv_is(lists[i], JT_ARRAY) && jv_next(lists[i], &it)) {
+			struct str id = jv_str(b->arena, jv_get(it.value, "id"));
+			struct jval *item = NULL;
+			if (id.ptr != NULL && map_get(h->items, id) == NULL)
+				item = ARENA_NEW(b->arena, struct jval);
+			if (item == NULL)
+				continue;
+			*item = it.value;
+			map_put(h->items, id, item);
+		}
 	}
-	return JV_ABSENT;
+}
+
+static struct jval
+find_item(struct builder *b, struct history *h, struct str id)
+{
+	if (h->items == NULL)
+		index_items(b, h);
+	const struct jval *item = map_get(h->items, id);
+	return item != NULL ? *item : JV_ABSENT;
 }
 
 static enum err_code
@@ -291,7 +320,7 @@ add_new(struct builder *b, struct jval item, struct err *reterr)
 		return ERR_OK;
 	}
 	size_t i = reference_index(b->wants, id);
-	const struct history *h = i != SIZE_MAX ? &b->holders[b->holder_of[i]] : NULL;
+	struct history *h = i != SIZE_MAX ? &b->holders[b->holder_of[i]] : NULL;
 	struct jval named = h != NULL ? find_item(b, h, id) : JV_ABSENT;
 	if (!jv_present(named))
 		return err_set(reterr, ERR_NOTFOUND, "Item with id '%.*s' not found.",
@@ -369,6 +398,7 @@ open_all(
 	b->holders = ARENA_NEW_ARRAY(b->arena, struct history, n + 1);
 	if (b->holders == NULL)
 		return err_set(reterr, ERR_TOOLARGE, "the request is too large");
+	b->holder_count = n;
 	for (size_t i = 0; rc == ERR_OK && i < n; i++)
 		rc = open_history(b->arena, &found->holders[i], provider, &b->holders[i], reterr);
 	return rc;
@@ -432,5 +462,7 @@ recall_build(struct arena *a, struct jval root, const struct recall_wants *wants
 	buf_done(&b.sent);
 	buf_done(&b.kept);
 	map_free(&b.seen);
+	for (size_t i = 0; i < b.holder_count; i++)
+		map_free(&b.holders[i].items);
 	return rc;
 }
