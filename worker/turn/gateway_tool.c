@@ -1,6 +1,7 @@
 #include "worker/turn/gateway_tool.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 
 #define DEFAULT_HEADER "You have these tools:"
 
@@ -91,20 +92,21 @@ gateway_tool_of(const struct gateway_tools *g, struct str name, enum code_tool *
 	return false;
 }
 
-static bool
-name_is_taken(const struct conversation *conv, struct str name)
+static struct map *
+names_of(const struct conversation *conv)
 {
+	struct map *names = map_new();
 	for (const struct tool *t = conv->tools; t != NULL; t = t->next)
-		if (str_eq(t->name, name))
-			return true;
-	return false;
+		if (t->name.len > 0)
+			map_put(names, t->name, names);
+	return names;
 }
 
 static struct str
-free_name(struct conversation *conv, struct str wanted)
+free_name(struct conversation *conv, const struct map *taken, struct str wanted)
 {
 	struct str name = wanted;
-	for (int i = 2; name_is_taken(conv, name) && i < 1000; i++)
+	for (int i = 2; map_get(taken, name) != NULL && i < 1000; i++)
 		name = arena_printf(conv->arena, "%.*s_%d", STR_FMT(wanted), i);
 	return name;
 }
@@ -207,6 +209,7 @@ gateway_tool_install(struct conversation *conv, const struct tool *claimed, uint
     const struct gateway_hints *hints, struct gateway_tools *ret)
 {
 	struct buf text = BUF_INIT(64u * 1024u);
+	struct map *taken = names_of(conv);
 	bool is_first = true;
 	*ret = (struct gateway_tools){0};
 	buf_add(&text, hints->header.len > 0 ? hints->header : STR(DEFAULT_HEADER));
@@ -214,7 +217,7 @@ gateway_tool_install(struct conversation *conv, const struct tool *claimed, uint
 		enum code_tool kind = (enum code_tool)i;
 		if ((kinds & 1u << i) == 0)
 			continue;
-		struct str name = free_name(conv, code_tool_name(kind));
+		struct str name = free_name(conv, taken, code_tool_name(kind));
 		add_tool(conv, kind, name, claimed != NULL && claimed->is_excluded);
 		ret->names[i] = name;
 		buf_printf(&text, "\n- %.*s: ", STR_FMT(name));
@@ -230,4 +233,5 @@ gateway_tool_install(struct conversation *conv, const struct tool *claimed, uint
 	}
 	add_system_text(conv, arena_str(conv->arena, buf_str(&text)));
 	buf_done(&text);
+	map_free(&taken);
 }
