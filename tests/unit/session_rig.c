@@ -134,7 +134,8 @@ session_rig_file(struct session_rig *r, const char *path, const char *bytes)
 	struct frame_file f = {strlen(bytes), str_c(path)};
 	struct frame_file_end end = {1};
 	session_rig_send(r, FRAME_FILE, p, frame_file_put(p, &f));
-	session_rig_send(r, FRAME_FILE_DATA, bytes, f.size);
+	if (f.size > 0)
+		session_rig_send(r, FRAME_FILE_DATA, bytes, f.size);
 	session_rig_send(r, FRAME_FILE_END, p, frame_file_end_put(p, &end));
 }
 

@@ -157,7 +157,7 @@ Test(code_files, a_file_is_given_held_back_and_refused)
 
 Test(code_files, an_init_that_lies_is_dropped)
 {
-	for (int row = 0; row < 7; row++) {
+	for (int row = 0; row < 8; row++) {
 		struct session_rig r;
 		struct seen v;
 		uint8_t p[FRAME_FIXED_MAX + FRAME_PATH_MAX];
@@ -194,6 +194,10 @@ Test(code_files, an_init_that_lies_is_dropped)
 		case 5: /* fewer, and whole all the same */
 			session_rig_send(&r, FRAME_FILE, p, frame_file_put(p, &f));
 			session_rig_send(&r, FRAME_FILE_END, p, frame_file_end_put(p, &whole));
+			break;
+		case 6: /* data that is none */
+			session_rig_send(&r, FRAME_FILE, p, frame_file_put(p, &f));
+			session_rig_send(&r, FRAME_FILE_DATA, NULL, 0);
 			break;
 		default:
 			session_rig_end(&r, 0, 0);

@@ -202,7 +202,7 @@ Test(code_session, a_character_across_two_reads_is_whole)
 
 Test(code_session, a_session_that_breaks_its_protocol_is_dropped)
 {
-	for (int row = 0; row < 14; row++) {
+	for (int row = 0; row < 15; row++) {
 		struct session_rig r;
 		struct seen v = {0};
 		uint8_t p[FRAME_FIXED_MAX + FRAME_PATH_MAX];
@@ -255,6 +255,10 @@ Test(code_session, a_session_that_breaks_its_protocol_is_dropped)
 			break;
 		case 12: /* gone */
 			session_rig_drop(&r);
+			break;
+		case 13: /* data that is none, which could go on for ever */
+			session_rig_send(&r, FRAME_FILE, p, frame_file_put(p, &f));
+			session_rig_send(&r, FRAME_FILE_DATA, NULL, 0);
 			break;
 		default: /* a short payload */
 			session_rig_send(&r, FRAME_FILE, p, 7);

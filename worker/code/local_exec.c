@@ -52,7 +52,7 @@ static void
 on_output(struct local_session *s, struct local_capture *c)
 {
 	static const struct timeval pause = {0, PAUSE_US};
-	if (!read_output(s, c, true) || c->kept.len < c->kept.max - NOTE_MAX)
+	if (!read_output(s, c, true) || c->kept.len < c->kept.max - NOTE_MAX || s->port.is_broken)
 		return;
 	(void)event_del(c->ev);
 	(void)evtimer_add(c->ev_pause, &pause);
@@ -377,8 +377,8 @@ take_file_frame(struct local_session *s, const struct code_op *op, uint8_t type,
 			return false;
 		s->is_skipping = !op->ops->file_begin(op->arg, f.path, f.size);
 		return true;
-	case FRAME_FILE_DATA:
-		if (!collect_check_data(&s->check, payload.len))
+	case FRAME_FILE_DATA: /* one without bytes would put the deadline off for nothing */
+		if (payload.len == 0 || !collect_check_data(&s->check, payload.len))
 			return false;
 		if (!s->is_skipping)
 			op->ops->file_data(op->arg, payload);

@@ -129,7 +129,7 @@ get_frame(struct local_session *s, const struct code_op *op, uint8_t type, struc
 		op->get_ops->begin(op->arg, f.size);
 		return true;
 	case FRAME_FILE_DATA:
-		if (!s->is_in_file || payload.len > s->file_left)
+		if (!s->is_in_file || payload.len == 0 || payload.len > s->file_left)
 			return false;
 		s->file_left -= payload.len;
 		op->get_ops->data(op->arg, payload);
