@@ -189,7 +189,7 @@ static const struct conf_key KEYS[] = {
 	"First of the host's user ids that sessions run under, when started as root.")},
     {FLAG(sandbox_require_cgroup, "false", SPAWNER,
 	"Refuse to run code where a session's memory cannot be bounded by a cgroup.")},
-    {TEXT(sandbox_serve, KT_LISTEN, NULL, RESTART,
+    {TEXT(sandbox_serve, KT_LISTEN, NULL, SNAPSHOT,
 	"Address and port where this host's sandbox is lent to other gateways.")},
     {TEXT(sandbox_serve_token, KT_SECRET, NULL, SNAPSHOT,
 	"Bearer token that those gateways must send; needed but on a loopback address.")},

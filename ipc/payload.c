@@ -115,6 +115,7 @@ listen_note_encode(struct buf *out, const struct listen_note *v)
 	codec_put_u32(out, v->listener);
 	codec_put_bool(out, v->is_admin);
 	codec_put_bool(out, v->is_tls);
+	codec_put_bool(out, v->is_serve);
 }
 
 enum err_code
@@ -125,6 +126,7 @@ listen_note_decode(struct str in, struct listen_note *ret, struct err *reterr)
 	v.listener = codec_get_u32(&r);
 	v.is_admin = codec_get_bool(&r);
 	v.is_tls = codec_get_bool(&r);
+	v.is_serve = codec_get_bool(&r);
 	enum err_code rc = codec_end(&r, "listener", reterr);
 	if (rc == ERR_OK)
 		*ret = v;

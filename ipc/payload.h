@@ -51,9 +51,10 @@ struct published { /* MSG_PUBLISHED; same id */
 	struct str error; /* why not */
 };
 
-struct listen_note {       /* MSG_LISTEN (1 fd) */
+struct listen_note {       /* MSG_LISTEN (1 fd; is_serve without one: not lent any more) */
 	uint32_t listener; /* number of the listener in the configuration */
 	bool is_admin, is_tls;
+	bool is_serve; /* where the sandbox is lent, in the place of what was before */
 };
 
 void hello_encode(struct buf *out, const struct hello *v);

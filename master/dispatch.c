@@ -157,15 +157,27 @@ dispatch_attach(struct child *c, int ctl, struct err *reterr)
 	return rc;
 }
 
+static void
+send_listener(struct child *c, int fd, bool is_serve)
+{
+	struct buf b = BUF_INIT(64);
+	struct listen_note n = {.is_tls = c->m->conf.tls_cert.ptr != NULL, .is_serve = is_serve};
+	listen_note_encode(&b, &n);
+	if (c->chan != NULL)
+		chan_send(c->chan, MSG_LISTEN, 0, buf_str(&b), &fd, fd >= 0 ? 1 : 0);
+	buf_done(&b);
+}
+
 void
 dispatch_send_listener(struct child *c, int fd)
 {
-	struct buf b = BUF_INIT(64);
-	struct listen_note n = {.is_tls = c->m->conf.tls_cert.ptr != NULL};
-	listen_note_encode(&b, &n);
-	if (c->chan != NULL)
-		chan_send(c->chan, MSG_LISTEN, 0, buf_str(&b), &fd, 1);
-	buf_done(&b);
+	send_listener(c, fd, false);
+}
+
+void
+dispatch_send_serve(struct child *c, int fd)
+{
+	send_listener(c, fd, true);
 }
 
 void

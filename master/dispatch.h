@@ -10,6 +10,8 @@ struct child;
 MUST_CHECK enum err_code dispatch_attach(struct child *c, int ctl, struct err *reterr);
 /* One more public socket to serve. fd is borrowed. */
 void dispatch_send_listener(struct child *c, int fd);
+/* Where the sandbox is lent from now on; -1: nowhere. fd is borrowed. */
+void dispatch_send_serve(struct child *c, int fd);
 /* Answers to publish_ask. */
 void dispatch_published(struct child *c, unsigned id, const char *error);
 

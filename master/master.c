@@ -26,6 +26,7 @@
 #include "master/notify.h"
 #include "master/place.h"
 #include "master/reload.h"
+#include "master/serve.h"
 #include "master/signals.h"
 #include "master/snapshots.h"
 
@@ -126,8 +127,7 @@ take_place(struct master *m, struct err *reterr)
 		rc = open_shared(
 		    "admin_listen", m->conf.admin_listen, &m->admin_port, &m->admin_fd, reterr);
 	if (rc == ERR_OK)
-		rc = open_shared(
-		    "sandbox_serve", m->conf.sandbox.serve, &m->serve_port, &m->serve_fd, reterr);
+		rc = serve_open(m, reterr);
 	m->port = (uint16_t)m->conf.port;
 	return rc;
 }
@@ -143,7 +143,6 @@ warn_restart(const struct master_conf *old, const struct master_conf *new)
 	    {"host", !str_eq(old->host, new->host)},
 	    {"port", old->port != new->port},
 	    {"admin_listen", !str_eq(old->admin_listen, new->admin_listen)},
-	    {"sandbox_serve", !str_eq(old->sandbox.serve, new->sandbox.serve)},
 	    {"user", !str_eq(old->user, new->user)},
 	    {"state_dir", !str_eq(old->state_dir, new->state_dir)},
 	    {"pid_file", !str_eq(old->pid_file, new->pid_file)},
@@ -162,6 +161,7 @@ apply_conf(struct master *m, const struct master_conf *old)
 	struct err e;
 	struct sandbox_settings before, after;
 	warn_restart(old, &m->conf);
+	serve_change(m);
 	if (logfile_open(m, &e) != ERR_OK)
 		log_error("the old log file stays in use", LOG_ERR(&e));
 	seat_set_workers(m, m->conf.workers);
@@ -210,9 +210,7 @@ static void
 running(struct master *m)
 {
 	m->phase = MASTER_RUN;
-	if (m->serve_fd >= 0)
-		log_notice("lending the sandbox", LOG_STR("address", m->conf.sandbox.serve),
-		    LOG_INT("serve_port", m->serve_port));
+	serve_tell(m);
 	log_notice("listening", LOG_STR("host", m->conf.host), LOG_INT("port", m->port),
 	    LOG_INT("admin_port", m->admin_port), LOG_INT("workers", m->conf.workers));
 	m->slot->state = BOARD_READY;
@@ -254,7 +252,7 @@ master_stop(struct master *m)
 	for (uint32_t i = 0; i < m->worker_seats; i++)
 		fd_close(&m->workers[i].listen_fd);
 	fd_close(&m->admin_fd);
-	fd_close(&m->serve_fd);
+	serve_close(m);
 	master_drain_workers(m);
 	master_step(m);
 }
@@ -380,6 +378,7 @@ done(struct master *m)
 	reload_free(&m->reload);
 	snapshots_free(&m->snapshots);
 	publish_done(&m->publish);
+	serve_close(m);
 	seat_done(&m->spawner);
 	seat_done(&m->sweeper);
 	for (uint32_t i = 0; m->workers != NULL && i < LIMIT_WORKERS; i++)

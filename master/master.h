@@ -70,7 +70,8 @@ struct master {
 	bool has_user;
 	int pid_file_fd;
 	uint16_t port, admin_port, serve_port;
-	int admin_fd, serve_fd;
+	int admin_fd, serve_fd; /* -1: none */
+	char *serve_address; /* where the sandbox is lent, as the configuration said it; or NULL */
 
 	struct child_list children;
 	uint64_t last_key;

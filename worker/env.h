@@ -37,8 +37,7 @@ struct worker_env {
 	struct snapshot *keys_delta; /* or NULL */
 	struct secrets *secrets;
 	struct http_server *public_http, *admin_http;
-	struct http_server *serve_http; /* worker 1 only, where the sandbox is lent; else NULL */
-	struct sandbox_serve *serve;    /* with serve_http */
+	struct sandbox_serve *serve; /* worker 1 only, once the sandbox was lent; else NULL */
 	struct http_client *client;
 	struct jobs *sql; /* thread context: struct db * */
 	struct jobs *io;  /* thread context: NULL */

@@ -19,12 +19,12 @@
 #include "storage/spool.h"
 #include "storage/sql/db.h"
 #include "worker/api/api.h"
-#include "worker/api/sandbox_serve.h"
 #include "worker/code/session.h"
 #include "worker/env.h"
 #include "worker/http/http.h"
 #include "worker/jobs.h"
 #include "worker/publish.h"
+#include "worker/serving.h"
 #include "worker/tls.h"
 #include "worker/turn/settle.h"
 
@@ -50,6 +50,7 @@ struct parts {
 	char *code_url, *code_token, *code_ca; /* that env->code was made of */
 	struct code_backends retired;          /* that sessions still run in */
 	struct event *spool_tick, *gauges, *drain_poll;
+	struct serving *serving;
 	unsigned servers_open; /* not drained yet */
 	void (*on_drained)(void *arg);
 	void *arg;
@@ -294,15 +295,10 @@ parts_listen(struct parts *p, int fd, bool is_admin, struct err *reterr)
 enum err_code
 parts_serve_sandbox(struct parts *p, int fd, struct err *reterr)
 {
-	struct worker_env *env = p->env;
-	struct http_server_config cfg = http_config(env);
-	cfg.body_min_bytes_per_s = SERVE_BODY_MIN_BYTES_S;
-	enum err_code rc =
-	    http_server_new(env->base, &cfg, sandbox_serve_ops(), env, &env->serve_http, reterr);
-	if (rc != ERR_OK)
-		return rc;
-	env->serve = sandbox_serve_new(env, fd);
-	return http_server_listen(env->serve_http, fd, p->tls, reterr);
+	const struct http_server_config cfg = http_config(p->env);
+	if (p->serving == NULL)
+		p->serving = serving_new(p->env, &cfg, p->tls);
+	return serving_listen(p->serving, fd, reterr);
 }
 
 /* --- timers ---------------------------------------------------------------------------------- */
@@ -415,10 +411,9 @@ parts_drain(struct parts *p, void (*on_drained)(void *arg), void *arg)
 	p->servers_open = 2;
 	http_server_drain(p->env->public_http, on_server_drained, p);
 	http_server_drain(p->env->admin_http, on_server_drained, p);
-	if (p->env->serve_http != NULL) {
+	if (p->serving != NULL) {
 		p->servers_open++;
-		http_server_drain(p->env->serve_http, on_server_drained, p);
-		sandbox_serve_drain(p->env->serve);
+		serving_drain(p->serving, on_server_drained, p);
 	}
 	if (start_timer(p, on_drain_poll, DRAIN_POLL_MS, &p->drain_poll, &e) != ERR_OK)
 		on_drained(arg);
@@ -444,8 +439,7 @@ parts_close(struct parts **pp)
 	/* Exchanges first: closing them gives up calls, sessions and jobs of their requests. */
 	http_server_free(&env->public_http);
 	http_server_free(&env->admin_http);
-	http_server_free(&env->serve_http);
-	sandbox_serve_free(&env->serve);
+	serving_free(&p->serving);
 	publish_free(&env->publish);
 	jobs_free(&env->sql);
 	jobs_free(&env->io);

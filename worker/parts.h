@@ -18,7 +18,8 @@ MUST_CHECK enum err_code parts_open(
     struct worker_env *env, int *spawner_fd, struct parts **ret, struct err *reterr);
 /* Takes fd: one more listening socket. */
 MUST_CHECK enum err_code parts_listen(struct parts *p, int fd, bool is_admin, struct err *reterr);
-/* Lends this host's sandbox on this listening socket (worker/api/sandbox_serve.h). Takes fd. */
+/* Lends this host's sandbox on this listening socket, in the place of another; -1: not any more
+ * (worker/serving.h). Takes fd. */
 MUST_CHECK enum err_code parts_serve_sandbox(struct parts *p, int fd, struct err *reterr);
 /* A new policy, with its secrets, is in use. Another sandbox takes the place of env->code at once;
  * what runs in the old one runs on. */

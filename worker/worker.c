@@ -89,8 +89,11 @@ on_listen(struct worker *w, struct msg *m, struct err *reterr)
 		return rc;
 	if (w->parts == NULL)
 		return err_set(reterr, ERR_PROTO, "a socket before the settings");
-	return w->env.draining ? ERR_OK
-			       : parts_listen(w->parts, msg_take_fd(m, 0), n.is_admin, reterr);
+	if (w->env.draining)
+		return ERR_OK;
+	if (n.is_serve)
+		return parts_serve_sandbox(w->parts, m->nfds > 0 ? msg_take_fd(m, 0) : -1, reterr);
+	return parts_listen(w->parts, msg_take_fd(m, 0), n.is_admin, reterr);
 }
 
 static void

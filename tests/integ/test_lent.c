@@ -481,25 +481,3 @@ Test(lent, a_worker_that_is_replaced_closes_its_sessions)
 	expect_status(s, "POST", in(&id, "/exec").s, EXEC("1"), 200);
 	server_stop(&s);
 }
-
-/* The listener is the start's, whatever the configuration says by now. */
-Test(lent, a_reload_that_takes_the_token_away_lets_nobody_in)
-{
-	struct server *s = start_sandboxed(&(struct server_opts){
-	    .conf = "sandbox_serve: \"0.0.0.0:0\"\nsandbox_serve_token: " TOKEN "\n"});
-	const struct ask_opts nobody = {.key = "", .serve = true};
-	char out[4096];
-	struct reply r;
-
-	server_expect(s, "go over the network unencrypted");
-	server_expect(s, "a changed key takes effect at the next start");
-	expect_status(s, "GET", "/health", NULL, 200);
-	s->opts.conf = NULL;
-	server_write_conf(s, NULL);
-	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
-	server_ask(s, "POST", "/sessions", STR("{}"), &nobody, &r);
-	cr_expect_eq(r.status, 401, "%ld %s", r.status, r.body.ptr);
-	reply_done(&r);
-	expect_status(s, "GET", "/health", NULL, 401);
-	server_stop(&s);
-}

@@ -45,10 +45,10 @@ Test(payload, come_back_as_they_were_packed)
 	cr_assert_eq(p2.error.len, PUBLISHED_TEXT_MAX, "a long text is cut to fit");
 	cr_assert_leq(b.len, msg_info(MSG_PUBLISHED)->max_bytes);
 	buf_clear(&b);
-	struct listen_note l = {3, false, true}, l2;
+	struct listen_note l = {3, false, true, true}, l2;
 	listen_note_encode(&b, &l);
 	cr_assert_eq(listen_note_decode(buf_str(&b), &l2, NULL), ERR_OK);
-	cr_assert(l2.listener == 3 && !l2.is_admin && l2.is_tls);
+	cr_assert(l2.listener == 3 && !l2.is_admin && l2.is_tls && l2.is_serve);
 	buf_done(&b);
 }
 

@@ -1,9 +1,6 @@
 #include "worker/api/sandbox_serve.h"
 
-#include <sys/socket.h>
-
 #include <event2/event.h>
-#include <netinet/in.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -126,27 +123,12 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static bool
-is_loopback(int listen_fd)
-{
-	struct sockaddr_storage a = {0};
-	socklen_t n = sizeof(a);
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a;
-	if (getsockname(listen_fd, (struct sockaddr *)&a, &n) != 0)
-		return false;
-	if (a.ss_family == AF_INET)
-		return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return a.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
-
 struct sandbox_serve *
-sandbox_serve_new(struct worker_env *env, int listen_fd)
+sandbox_serve_new(struct worker_env *env)
 {
 	struct sandbox_serve *s = MEM_NEW(struct sandbox_serve);
 	const struct timeval every = {SWEEP_MS / 1000, SWEEP_MS % 1000 * 1000};
 	s->env = env;
-	s->is_loopback = is_loopback(listen_fd);
 	s->budget = serve_budget_new();
 	TAILQ_INIT(&s->lents);
 	TAILQ_INIT(&s->opens);
@@ -171,6 +153,18 @@ sandbox_serve_drain(struct sandbox_serve *s)
 {
 	s->is_draining = true;
 	close_all(s, true);
+}
+
+void
+sandbox_serve_resume(struct sandbox_serve *s)
+{
+	s->is_draining = false;
+}
+
+void
+sandbox_serve_set_loopback(struct sandbox_serve *s, bool is_loopback)
+{
+	s->is_loopback = is_loopback;
 }
 
 void
@@ -235,8 +229,8 @@ has_token(const struct request *req)
 	struct str want = secrets_get(req->env->secrets, STR("sandbox_serve_token"));
 	struct str sent = str_trim(http_header(req->x, "authorization"));
 	unsigned char a[SHA256_BYTES], b[SHA256_BYTES];
-	/* The configuration wants a token for any other address; but the listener is the start's,
-	 * and a reload may have taken both keys away. */
+	/* The configuration wants a token for any other address; but a reload that takes it away
+	 * comes in pieces, and may not get the other address. */
 	if (want.len == 0)
 		return req->env->serve->is_loopback;
 	if (!str_starts_nocase(sent, STR("Bearer ")))

@@ -1,6 +1,6 @@
 /* sandbox_serve.h - this host's sandbox, lent to other gateways: the code-execution protocol served
  *
- * Process: worker 1, loop thread, on a listener of its own (sandbox_serve). The other workers do
+ * Process: worker 1, loop thread, on a listener of its own (worker/serving.h). The other workers do
  *          not listen there: a session lives in one process, and so every request of it must.
  * Files:   sandbox_serve.c (life, token, routes), sandbox_serve_exec.c (create, exec, delete),
  *          sandbox_serve_files.c (list, get, put), sandbox_serve_budget.c (who may hold how much).
@@ -27,11 +27,13 @@ struct event;
 struct sandbox_serve;
 struct worker_env;
 
-/* Returns owned. listen_fd: the listener that it will be given, borrowed. */
-struct sandbox_serve *sandbox_serve_new(struct worker_env *env, int listen_fd);
-void sandbox_serve_free(struct sandbox_serve **s); /* NULL allowed; after its HTTP server */
+struct sandbox_serve *sandbox_serve_new(struct worker_env *env); /* returns owned */
+void sandbox_serve_free(struct sandbox_serve **s); /* NULL allowed; after its HTTP servers */
 /* Closes what is idle now, the rest when it has answered; opens nothing more. */
 void sandbox_serve_drain(struct sandbox_serve *s);
+void sandbox_serve_resume(struct sandbox_serve *s);
+/* Nobody outside of this host reaches it: then no token is needed. Not before this says so. */
+void sandbox_serve_set_loopback(struct sandbox_serve *s, bool is_loopback);
 const struct http_server_ops *sandbox_serve_ops(void); /* arg: the worker_env */
 
 /* The slowest that a body may come; what a client of ours waits for is twice as fast. */
@@ -79,7 +81,7 @@ struct sandbox_serve {
 	size_t count; /* of both */
 	struct serve_budget *budget;
 	bool is_draining;
-	bool is_loopback; /* nobody outside of this host reaches the listener */
+	bool is_loopback; /* nobody outside of this host reaches its listeners */
 };
 
 /* The session that the request's path names; NULL: 404 was answered. */
