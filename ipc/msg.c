@@ -32,6 +32,8 @@ static const struct msg_info table[MSG_TYPE_MAX] = {
     [MSG_BUILT] = {"built", B, LIMIT_MSG_BYTES, 8},
     [MSG_FILE_WANTED] = {"file wanted", B, TEXT + 64, 0},
     [MSG_FILE] = {"file", M, 64, 1},
+    [MSG_TRY] = {"try", M, 0, 0},
+    [MSG_TRIED] = {"tried", W, TEXT, 0},
 };
 
 const struct msg_info *

@@ -29,6 +29,8 @@ enum msg_type {
 	MSG_BUILT, /* builder → master: summary + fds (policy, keys, secrets…), or failure text */
 	MSG_FILE_WANTED, /* builder → master: path of a key or secret file to open */
 	MSG_FILE,        /* master → builder: the fd, or errno */
+	MSG_TRY,         /* master → worker: does the sandbox run code? */
+	MSG_TRIED,       /* worker → master: how that went */
 	MSG_TYPE_MAX,
 };
 

@@ -89,24 +89,49 @@ publish_ask_decode(struct str in, struct publish_ask *ret, struct err *reterr)
 	return rc;
 }
 
+static void
+put_verdict(struct buf *out, bool ok, struct str text)
+{
+	codec_put_bool(out, ok);
+	codec_put_str(out, str_sub(text, 0, PUBLISHED_TEXT_MAX));
+}
+
+static enum err_code
+get_verdict(struct str in, const char *what, bool *ret_ok, struct str *ret_text, struct err *reterr)
+{
+	struct codec_reader r = codec_reader(in);
+	bool ok = codec_get_bool(&r);
+	struct str text = codec_get_str(&r);
+	enum err_code rc = codec_end(&r, what, reterr);
+	if (rc != ERR_OK)
+		return rc;
+	*ret_ok = ok;
+	*ret_text = text;
+	return ERR_OK;
+}
+
 void
 published_encode(struct buf *out, const struct published *v)
 {
-	codec_put_bool(out, v->in_force);
-	codec_put_str(out, str_sub(v->error, 0, PUBLISHED_TEXT_MAX));
+	put_verdict(out, v->in_force, v->error);
 }
 
 enum err_code
 published_decode(struct str in, struct published *ret, struct err *reterr)
 {
-	struct codec_reader r = codec_reader(in);
-	struct published v = {0};
-	v.in_force = codec_get_bool(&r);
-	v.error = codec_get_str(&r);
-	enum err_code rc = codec_end(&r, "publication result", reterr);
-	if (rc == ERR_OK)
-		*ret = v;
-	return rc;
+	return get_verdict(in, "publication result", &ret->in_force, &ret->error, reterr);
+}
+
+void
+tried_encode(struct buf *out, const struct tried *v)
+{
+	put_verdict(out, v->ok, v->text);
+}
+
+enum err_code
+tried_decode(struct str in, struct tried *ret, struct err *reterr)
+{
+	return get_verdict(in, "trial", &ret->ok, &ret->text, reterr);
 }
 
 void

@@ -51,6 +51,11 @@ struct published { /* MSG_PUBLISHED; same id */
 	struct str error; /* why not */
 };
 
+struct tried { /* MSG_TRIED */
+	bool ok;
+	struct str text;
+};
+
 struct listen_note {       /* MSG_LISTEN (1 fd; is_serve without one: not lent any more) */
 	uint32_t listener; /* number of the listener in the configuration */
 	bool is_admin, is_tls;
@@ -69,6 +74,8 @@ MUST_CHECK enum err_code publish_ask_decode(
     struct str in, struct publish_ask *ret, struct err *reterr);
 void published_encode(struct buf *out, const struct published *v);
 MUST_CHECK enum err_code published_decode(struct str in, struct published *ret, struct err *reterr);
+void tried_encode(struct buf *out, const struct tried *v);
+MUST_CHECK enum err_code tried_decode(struct str in, struct tried *ret, struct err *reterr);
 void listen_note_encode(struct buf *out, const struct listen_note *v);
 MUST_CHECK enum err_code listen_note_decode(
     struct str in, struct listen_note *ret, struct err *reterr);

@@ -20,11 +20,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "master/control_status.h"
+#include "master/dispatch.h"
 #include "master/master.h"
 
 #define ANSWER_MAX_BYTES (128u * 1024u)
 /* A reload may wait for a database as long as its build may take. */
 #define RELOAD_WAIT_MS 60000
+/* A trial of a remote sandbox: what its steps may take, and less than otarictl waits. */
+#define TRIAL_WAIT_S 65
 
 struct client {
 	struct control *control;
@@ -32,10 +35,12 @@ struct client {
 	struct event *ev;
 	uint64_t key; /* names it for publish.c */
 	bool may_change, may_read_conf;
+	bool awaits_trial;
 };
 
 struct control {
 	struct master *m;
+	struct event *trial_late; /* a trial runs when it is pending */
 	int fd;
 	struct event *ev;
 	char path[PATH_MAX];
@@ -46,6 +51,7 @@ static void
 close_client(struct client *c)
 {
 	publish_leave(&c->control->m->publish, c->key);
+	c->awaits_trial = false;
 	event_free(c->ev);
 	c->ev = NULL;
 	fd_close(&c->fd);
@@ -78,6 +84,43 @@ run_reload(struct client *c)
 	}
 	publish_ask(&m->publish, c->key, 1, PUBLISH_DO_RELOAD | PUBLISH_DO_KEYS | PUBLISH_DO_POLICY,
 	    clock_mono_ms() + RELOAD_WAIT_MS);
+}
+
+static void
+answer_sandbox(struct client *c, const struct control_trial *trial)
+{
+	struct buf b = BUF_INIT(ANSWER_MAX_BYTES);
+	control_write_sandbox(&b, c->control->m, trial);
+	answer(c, &b);
+	buf_done(&b);
+}
+
+/* Who asks while a trial runs hears of that one. */
+static void
+run_check(struct client *c)
+{
+	struct control *k = c->control;
+	const struct timeval limit = {TRIAL_WAIT_S, 0};
+	const struct control_trial nobody = {.text = STR_INIT("no worker is ready to try it")};
+	if (!control_is_remote(k->m)) {
+		answer_sandbox(c, NULL);
+		return;
+	}
+	c->awaits_trial = true;
+	if (event_pending(k->trial_late, EV_TIMEOUT, NULL))
+		return;
+	if (dispatch_send_try(k->m))
+		(void)event_add(k->trial_late, &limit);
+	else
+		control_tried(k->m, nobody.ok, nobody.text);
+}
+
+static void
+on_trial_late(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	const struct control *k = arg;
+	control_tried(k->m, false, STR("the worker that tries it does not answer"));
 }
 
 static void
@@ -119,6 +162,8 @@ run_command(struct client *c, struct str command)
 		run_drain(c);
 	else if (str_eq(command, STR("conf")))
 		run_conf(c);
+	else if (str_eq(command, STR("sandbox check")))
+		run_check(c);
 	else if (control_write_report(&b, m, command))
 		answer(c, &b);
 	else
@@ -169,6 +214,7 @@ on_accept(evutil_socket_t lfd, short what, void *arg)
 		c->control = k;
 		c->fd = fd;
 		c->key = ++k->m->last_key;
+		c->awaits_trial = false;
 		judge_peer(c);
 		c->ev = event_new(k->m->base, fd, EV_READ | EV_PERSIST, on_client, c);
 		CHECK(c->ev != NULL && event_add(c->ev, NULL) == 0);
@@ -251,6 +297,8 @@ control_start(struct master *m, struct err *reterr)
 		return rc;
 	}
 	k->ev = event_new(m->base, k->fd, EV_READ | EV_PERSIST, on_accept, k);
+	k->trial_late = evtimer_new(m->base, on_trial_late, k);
+	CHECK(k->trial_late != NULL);
 	CHECK(k->ev != NULL && event_add(k->ev, NULL) == 0);
 	return ERR_OK;
 }
@@ -266,6 +314,7 @@ control_stop(struct master *m)
 		if (k->client[i].fd >= 0)
 			close_client(&k->client[i]);
 	event_free(k->ev);
+	event_free(k->trial_late);
 	fd_close(&k->fd);
 	(void)unlink(k->path);
 	mem_free(k);
@@ -281,4 +330,21 @@ control_published(struct master *m, uint64_t who, const char *error)
 			return true;
 		}
 	return false;
+}
+
+void
+control_tried(struct master *m, bool ok, struct str text)
+{
+	struct control *k = m->control;
+	const struct control_trial t = {ok, text};
+	if (k == NULL)
+		return;
+	(void)event_del(k->trial_late);
+	for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		struct client *c = &k->client[i];
+		if (c->fd < 0 || !c->awaits_trial)
+			continue;
+		c->awaits_trial = false;
+		answer_sandbox(c, &t);
+	}
 }

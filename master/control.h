@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
 #define CONTROL_CLIENTS_MAX 16u
 #define CONTROL_COMMAND_MAX 256u
@@ -24,5 +25,7 @@ MUST_CHECK enum err_code control_start(struct master *m, struct err *reterr);
 void control_stop(struct master *m); /* removes the socket */
 /* A publication that client `who` waits for is over. False: no client of ours. */
 bool control_published(struct master *m, uint64_t who, const char *error);
+/* A worker has tried the remote sandbox: for whoever waits for it. */
+void control_tried(struct master *m, bool ok, struct str text);
 
 #endif

@@ -27,9 +27,9 @@ phase_name(enum master_phase p)
 	return names[p];
 }
 
-/* On another host: whether it can be reached is seen by who asks it. */
-static bool
-is_remote(const struct master *m)
+/* On another host: whether it can be reached is seen by the workers. */
+bool
+control_is_remote(const struct master *m)
 {
 	return m->conf.sandbox.url.len > 0 && !link_is_wanted(&m->conf);
 }
@@ -39,7 +39,7 @@ sandbox_state_name(const struct master *m)
 {
 	static const char *const names[] = {"off", "testing", "ready", "refused"};
 	uint32_t state = m->board->sandbox_state;
-	if (is_remote(m))
+	if (control_is_remote(m))
 		return "remote";
 	return state < ARRAY_LEN(names) ? names[state] : "unknown";
 }
@@ -113,13 +113,17 @@ write_state(struct jw *w, const struct master *m, const struct lease_selftest *r
 }
 
 static void
-write_sandbox(struct jw *w, const struct master *m)
+write_sandbox(struct jw *w, const struct master *m, const struct control_trial *trial)
 {
 	const struct lease_selftest *r = link_selftest(m);
 	jw_object(w);
 	jw_kcstr(w, "state", sandbox_state_name(m));
-	if (is_remote(m)) {
+	if (control_is_remote(m)) {
 		jw_kstr(w, "url", m->conf.sandbox.url);
+		if (trial != NULL) {
+			jw_kbool(w, "runs_code", trial->ok);
+			jw_kstr(w, "text", trial->text);
+		}
 	} else if (r != NULL) {
 		jw_kcstr(w, "text", r->text);
 		write_state(w, m, r);
@@ -188,12 +192,21 @@ control_write_report(struct buf *out, struct master *m, struct str command)
 		write_status(&w, m);
 	} else if (str_eq(command, STR("generation"))) {
 		jw_ki64(&w, "generation", (int64_t)snapshots_generation(m));
-	} else if (str_eq(command, STR("sandbox check"))) {
-		jw_key(&w, "sandbox");
-		write_sandbox(&w, m);
 	} else {
 		return false;
 	}
 	jw_end_object(&w);
 	return true;
+}
+
+void
+control_write_sandbox(struct buf *out, const struct master *m, const struct control_trial *trial)
+{
+	struct jw w;
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_kbool(&w, "ok", true);
+	jw_key(&w, "sandbox");
+	write_sandbox(&w, m, trial);
+	jw_end_object(&w);
 }

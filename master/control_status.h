@@ -11,7 +11,15 @@ struct master;
 
 /* {"ok": …, "generation": …} or {"ok": false, "error": …}. */
 void control_write_result(struct buf *out, const struct master *m, const char *error);
-/* status, generation, sandbox check; false: no such report. */
+struct control_trial { /* of a sandbox elsewhere, by a worker */
+	bool ok;
+	struct str text;
+};
+/* sandbox check; trial may be NULL. */
+void control_write_sandbox(
+    struct buf *out, const struct master *m, const struct control_trial *trial);
+bool control_is_remote(const struct master *m);
+/* status, generation; false: no such report. */
 bool control_write_report(struct buf *out, struct master *m, struct str command);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "ipc/chan.h"
 #include "ipc/payload.h"
+#include "master/control.h"
 #include "master/master.h"
 #include "master/reload.h"
 #include "master/snapshots.h"
@@ -77,6 +78,16 @@ on_publish(struct child *c, struct msg *m, struct err *reterr)
 }
 
 static enum err_code
+on_tried(struct child *c, struct msg *m, struct err *reterr)
+{
+	struct tried t;
+	enum err_code rc = tried_decode(m->payload, &t, reterr);
+	if (rc == ERR_OK)
+		control_tried(c->m, t.ok, t.text);
+	return rc;
+}
+
+static enum err_code
 handle(struct child *c, struct msg *m, struct err *reterr)
 {
 	if (!c->has_said_hello && m->type != MSG_HELLO)
@@ -95,6 +106,8 @@ handle(struct child *c, struct msg *m, struct err *reterr)
 		return reload_on_file_wanted(c, m, reterr);
 	case MSG_BUILT:
 		return reload_on_built(c, m, reterr);
+	case MSG_TRIED:
+		return on_tried(c, m, reterr);
 	case MSG_RECYCLE:
 		c->wants_successor = true;
 		seat_recycle(c);
@@ -112,6 +125,7 @@ handle(struct child *c, struct msg *m, struct err *reterr)
 	case MSG_REOPEN:
 	case MSG_BUILD:
 	case MSG_FILE:
+	case MSG_TRY:
 	case MSG_TYPE_MAX:
 		break;
 	}
@@ -178,6 +192,19 @@ void
 dispatch_send_serve(struct child *c, int fd)
 {
 	send_listener(c, fd, true);
+}
+
+bool
+dispatch_send_try(struct master *m)
+{
+	for (uint32_t i = 0; i < m->worker_seats; i++) {
+		struct child *c = m->workers[i].child;
+		if (c == NULL || c->chan == NULL || c->state != CHILD_READY)
+			continue;
+		chan_send(c->chan, MSG_TRY, 0, STR_NULL, NULL, 0);
+		return true;
+	}
+	return false;
 }
 
 void

@@ -14,6 +14,7 @@
 #include "ipc/payload.h"
 #include "ipc/role.h"
 #include "worker/code/session.h"
+#include "worker/code/trial.h"
 #include "worker/current.h"
 #include "worker/env.h"
 #include "worker/parts.h"
@@ -25,6 +26,7 @@ struct worker {
 	struct parts *parts; /* NULL: not serving yet */
 	int spawner_fd;      /* came before parts; -1: none */
 	struct event *deadline;
+	struct code_trial *trial; /* the master asked for it */
 	int exit_code;
 };
 
@@ -94,6 +96,32 @@ on_listen(struct worker *w, struct msg *m, struct err *reterr)
 	if (n.is_serve)
 		return parts_serve_sandbox(w->parts, m->nfds > 0 ? msg_take_fd(m, 0) : -1, reterr);
 	return parts_listen(w->parts, msg_take_fd(m, 0), n.is_admin, reterr);
+}
+
+static void
+on_trial(void *arg, bool ok, const char *text)
+{
+	struct worker *w = arg;
+	struct buf b = BUF_INIT(LIMIT_MSG_BYTES);
+	const struct tried t = {.ok = ok, .text = str_c(text)};
+	w->trial = NULL;
+	tried_encode(&b, &t);
+	chan_send(w->role.ctl, MSG_TRIED, 0, buf_str(&b), NULL, 0);
+	buf_done(&b);
+}
+
+static void
+try_code(struct worker *w)
+{
+	struct str why = STR("no sandbox is configured");
+	struct code_backend *code = w->env.code;
+	if (code == NULL || !code_backend_ready(code, &why)) {
+		char text[256];
+		(void)str_copy(text, sizeof(text), str_sub(why, 0, sizeof(text) - 1));
+		on_trial(w, false, text);
+	} else if (w->trial == NULL) {
+		w->trial = code_trial_start(code, STR(""), on_trial, w);
+	}
 }
 
 static void
@@ -170,6 +198,9 @@ handle(struct worker *w, struct msg *m, struct err *reterr)
 	case MSG_SPAWNER:
 		on_spawner(w, m);
 		return ERR_OK;
+	case MSG_TRY:
+		try_code(w);
+		return ERR_OK;
 	case MSG_DRAIN:
 		drain(w);
 		return ERR_OK;
@@ -184,6 +215,7 @@ handle(struct worker *w, struct msg *m, struct err *reterr)
 	case MSG_BUILT:
 	case MSG_FILE_WANTED:
 	case MSG_FILE:
+	case MSG_TRIED:
 	case MSG_TYPE_MAX:
 		break;
 	}
@@ -219,6 +251,7 @@ worker_main(int argc, char **argv)
 	(void)event_base_dispatch(w.role.base);
 	if (w.deadline != NULL)
 		event_free(w.deadline);
+	code_trial_cancel(&w.trial);
 	if (w.parts != NULL)
 		parts_close(&w.parts);
 	fd_close(&w.spawner_fd);

@@ -17,8 +17,9 @@ decode_small(uint8_t which, struct str in)
 	struct publish_ask ask;
 	struct published published;
 	struct listen_note listen;
+	struct tried tried;
 	struct build_file_answer answer;
-	switch (which % 7) {
+	switch (which % 8) {
 	case 0:
 		(void)(hello_decode(in, &hello, NULL) == ERR_OK);
 		break;
@@ -38,6 +39,9 @@ decode_small(uint8_t which, struct str in)
 		break;
 	case 5:
 		(void)(listen_note_decode(in, &listen, NULL) == ERR_OK);
+		break;
+	case 6:
+		(void)(tried_decode(in, &tried, NULL) == ERR_OK);
 		break;
 	default:
 		(void)(build_file_answer_decode(in, &answer, NULL) == ERR_OK);

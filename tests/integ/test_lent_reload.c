@@ -1,6 +1,5 @@
 /* The place where a sandbox is lent, and its token, changed by a reload. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +30,9 @@ reload(struct server *s, const char *conf)
 	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
 	cr_assert_eq(program_otarictl(s, "status", out, sizeof(out)), 0, "%s", out);
 	const char *port = strstr(out, "\"sandbox_serve_port\":");
-	s->serve_port = port != NULL ? atoi(strchr(port, ':') + 1) : 0;
+	s->serve_port = 0;
+	if (port != NULL)
+		cr_assert_eq(sscanf(port, "\"sandbox_serve_port\":%d", &s->serve_port), 1);
 }
 
 static struct server *

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -10,6 +11,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "tests/integ/program.h"
 #include "tests/integ/talks.h"
 
 TestSuite(lent_tls, .timeout = 240);
@@ -88,6 +90,13 @@ Test(lent_tls, the_certificate_must_be_one_that_is_trusted)
 		if (trusted)
 			HAS(r, "\"stdout\":\"42\\n\"");
 		reply_done(&r);
+		/* The check of the operator uses what the workers use. */
+		char out[4096];
+		const char *const argv[] = {
+		    "otarictl", "-c", s->conf_path, "sandbox", "check", NULL};
+		int code = program_run("otarictl", argv, out, sizeof(out));
+		cr_expect_eq(code, trusted ? 0 : 1, "%s", out);
+		cr_expect(strstr(out, trusted ? "code ran in" : "certificate") != NULL, "%s", out);
 		server_stop(&s);
 	}
 	server_stop(&host);

@@ -45,6 +45,12 @@ Test(payload, come_back_as_they_were_packed)
 	cr_assert_eq(p2.error.len, PUBLISHED_TEXT_MAX, "a long text is cut to fit");
 	cr_assert_leq(b.len, msg_info(MSG_PUBLISHED)->max_bytes);
 	buf_clear(&b);
+	struct tried t = {true, {text, sizeof(text)}}, t2;
+	tried_encode(&b, &t);
+	cr_assert_eq(tried_decode(buf_str(&b), &t2, NULL), ERR_OK);
+	cr_assert(t2.ok && t2.text.len == PUBLISHED_TEXT_MAX);
+	cr_assert_leq(b.len, msg_info(MSG_TRIED)->max_bytes);
+	buf_clear(&b);
 	struct listen_note l = {3, false, true, true}, l2;
 	listen_note_encode(&b, &l);
 	cr_assert_eq(listen_note_decode(buf_str(&b), &l2, NULL), ERR_OK);

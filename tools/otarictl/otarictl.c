@@ -20,7 +20,6 @@
 #include "base/mem.h"
 #include "conf/conf.h"
 #include "ipc/control_client.h"
-#include "tools/otarictl/remote.h"
 
 #define CONF_DEFAULT     "/etc/otari/otari.conf"
 #define ANSWER_MAX_BYTES (256u * 1024u)
@@ -157,8 +156,10 @@ show_sandbox_state(struct arena *a, struct jval s)
 static int
 sandbox_status(struct arena *a, struct jval root)
 {
-	struct str state = text_of(a, jv_get(root, "sandbox"), "state");
-	return str_eq(state, STR("ready")) || str_eq(state, STR("remote")) ? 0 : 1;
+	struct jval s = jv_get(root, "sandbox");
+	bool is_remote = str_eq(text_of(a, s, "state"), STR("remote"));
+	bool is_ready = str_eq(text_of(a, s, "state"), STR("ready"));
+	return is_ready || (is_remote && jv_bool(jv_get(s, "runs_code"), false)) ? 0 : 1;
 }
 
 static int
@@ -168,8 +169,12 @@ show_sandbox(struct arena *a, struct jval root)
 	struct jiter it = {0};
 	struct str state = text_of(a, s, "state"), why = text_of(a, s, "text");
 	struct str url = text_of(a, s, "url");
-	if (url.len > 0)
-		return remote_show(url);
+	if (url.len > 0) {
+		bool ok = jv_bool(jv_get(s, "runs_code"), false);
+		(void)printf("sandbox: remote, %.*s\n%s: %.*s\n", STR_FMT(url),
+		    ok ? "tried by a worker" : "not usable", STR_FMT(why));
+		return ok ? 0 : 1;
+	}
 	(void)printf("sandbox: %.*s\n", STR_FMT(state));
 	if (why.len > 0)
 		(void)printf("%.*s\n", STR_FMT(why));

@@ -12,26 +12,23 @@
 #include "worker/api/admin_body.h"
 #include "worker/api/handlers.h"
 #include "worker/code/session.h"
+#include "worker/code/trial.h"
 #include "worker/env.h"
 #include "worker/http/http.h"
 
 #define TRY_MS       5000u
-#define TRY_CODE     "print(6 * 7)"
-#define TRY_PRINTS   "42\n"
 #define REASON_BYTES 512
 
 struct trial {
 	struct request *req;
-	struct code_open *opening;
-	struct code_session *session;
+	struct code_trial *code;
 	struct http_call *call;
 };
 
 static void
 stop(struct trial *t)
 {
-	code_open_cancel(&t->opening);
-	code_session_close(&t->session);
+	code_trial_cancel(&t->code);
 	http_call_cancel(&t->call);
 }
 
@@ -61,53 +58,12 @@ report(struct trial *t, bool ok, const char *reason)
 
 /* --- the sandbox in force ------------------------------------------------------------------------
  */
-static bool
-on_file_begin(void *arg, struct str path, uint64_t size)
-{
-	(void)arg, (void)path, (void)size;
-	return false;
-}
-
 static void
-on_file_data(void *arg, struct str bytes)
-{
-	(void)arg, (void)bytes;
-}
-
-static void
-on_file_end(void *arg, bool whole)
-{
-	(void)arg, (void)whole;
-}
-
-static void
-on_run_done(void *arg, const struct code_result *r)
-{
-	char reason[REASON_BYTES];
-	bool ok = r->failed == NULL && r->return_code == 0 && str_eq(r->out, STR(TRY_PRINTS));
-	if (ok)
-		(void)snprintf(reason, sizeof(reason), "code ran in %u ms", r->exec_ms);
-	else if (r->failed != NULL)
-		(void)snprintf(reason, sizeof(reason), "the session broke: %s", r->failed->msg);
-	else
-		(void)snprintf(reason, sizeof(reason),
-		    "code ran, but not well: return code %d, %zu bytes on stdout", r->return_code,
-		    r->out.len);
-	report(arg, ok, reason);
-}
-
-static const struct code_run_ops run_ops = {on_file_begin, on_file_data, on_file_end, on_run_done};
-
-static void
-on_open(struct code_session *s, const struct err *e, void *arg)
+on_trial(void *arg, bool ok, const char *text)
 {
 	struct trial *t = arg;
-	t->opening = NULL;
-	t->session = s;
-	if (s == NULL)
-		report(t, false, e->msg);
-	else
-		code_session_exec(s, CODE_PYTHON, STR(TRY_CODE), TRY_MS, &run_ops, t);
+	t->code = NULL;
+	report(t, ok, text);
 }
 
 static void
@@ -120,8 +76,7 @@ try_code(struct trial *t)
 	else if (!code_backend_ready(req->env->code, &why))
 		report(t, false, arena_cstr(req->arena, why));
 	else
-		t->opening =
-		    code_session_open(req->env->code, req->caller.workspace_id, TRY_MS, on_open, t);
+		t->code = code_trial_start(req->env->code, req->caller.workspace_id, on_trial, t);
 }
 
 /* --- another URL ---------------------------------------------------------------------------------
