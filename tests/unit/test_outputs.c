@@ -8,7 +8,9 @@
 #include <criterion/criterion.h>
 #include <event2/event.h>
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "storage/blob/blob.h"
 #include "storage/sql/store_file.h"
 #include "tests/unit/dbfix.h"
@@ -206,6 +208,34 @@ Test(outputs, a_whole_file_gets_an_id)
 	cr_expect_eq(w.files->next->file_id.len, 0);
 	cr_expect_eq(count_files(w.blobs), 1);
 	cr_expect_eq(count_rows(&w), 1);
+	stop(&w);
+}
+
+Test(outputs, any_name_is_stored_as_text_on_one_line)
+{
+	struct world w;
+	char name[1024];
+	start(&w);
+	struct outputs *o = outputs_new(w.req, NULL, &owner);
+	memset(name, 'x', sizeof(name));
+	for (size_t i = 1; i < 340; i++) /* the cut falls into a character */
+		memcpy(name + 3 * i, "\xe6\xbc\xa2", 3);
+	memcpy(name + sizeof(name) - 4, ".csv", 4);
+	struct str names[] = {str_n(name, sizeof(name)), STR("a\n\"b\x1b\x7f\xff")};
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		cr_assert(outputs_file_begin(o, names[i], 1));
+		outputs_file_data(o, STR("x"));
+		outputs_file_end(o, true);
+	}
+	outputs_finish(o, on_done, &w);
+	settle(&w);
+	cr_assert(w.is_done && w.files != NULL && w.files->next != NULL);
+	cr_expect(w.files->file_id.len > 0 && w.files->next->file_id.len > 0);
+	struct str got = w.files->name;
+	cr_expect(got.len > 500 && got.len <= LIMIT_FILENAME_BYTES && utf8_valid(got));
+	cr_expect(str_ends(got, STR(".csv")));
+	cr_expect(str_eq(w.files->next->name, STR("a_\"b__\xef\xbf\xbd")));
+	cr_expect_eq(count_rows(&w), 2);
 	stop(&w);
 }
 

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -325,16 +326,31 @@ outputs_new(struct request *req, struct code_session *session, const struct outp
 	return o;
 }
 
+/* A path of the code's choice as the name of a file of ours: text on one line, and of a long one
+ * the end, which says what the file is. */
+static struct str
+name_of(struct arena *a, struct str path)
+{
+	struct buf mended = BUF_INIT((size_t)3 * path.len + 8);
+	utf8_mend(path, &mended);
+	for (size_t i = 0; i < mended.len; i++)
+		if ((unsigned char)mended.ptr[i] < 0x20 || mended.ptr[i] == 0x7f)
+			mended.ptr[i] = '_';
+	size_t from = mended.len > LIMIT_FILENAME_BYTES ? mended.len - LIMIT_FILENAME_BYTES : 0;
+	while (from > 0 && ((unsigned char)mended.ptr[from] & 0xc0) == 0x80)
+		from++;
+	struct str name = arena_str(a, str_from(buf_str(&mended), from));
+	buf_done(&mended);
+	return name;
+}
+
 static struct produced *
 add_file(struct outputs *o, struct str path)
 {
 	struct produced *f = ARENA_NEW(o->req->arena, struct produced);
 	if (f == NULL)
 		return NULL;
-	struct buf name = BUF_INIT((size_t)3 * path.len + 8);
-	utf8_mend(path, &name);
-	f->out.name = arena_str(o->req->arena, buf_str(&name));
-	buf_done(&name);
+	f->out.name = name_of(o->req->arena, path);
 	*o->end = &f->out;
 	o->end = &f->out.next;
 	return f;

@@ -23,7 +23,8 @@ struct request;
 
 struct output_file {
 	struct output_file *next;
-	struct str name;    /* valid UTF-8, in the request's arena */
+	struct str name;    /* valid UTF-8 on one line, at most LIMIT_FILENAME_BYTES; in the
+			     * request's arena */
 	struct str file_id; /* empty: not stored */
 	uint64_t bytes;
 };
