@@ -78,6 +78,8 @@ on_worker(evutil_socket_t fd, short what, void *arg)
 	} else if (rc == ERR_OK && m.type == LEASE_MSG_RELEASE) {
 		lend_release(w->broker, w, m.release.id);
 	} else {
+		if (rc == ERR_OK)
+			rc = err_set(&e, ERR_PROTO, "unexpected message %#x", m.type);
 		if (rc != ERR_NOTFOUND)
 			log_warn("a worker's sandbox channel broke, its sessions end", LOG_ERR(&e),
 			    LOG_INT("worker", w->number));
