@@ -73,29 +73,9 @@ store_file_copy_get(struct db *db, struct arena *a, struct str file_id, struct s
 	return rc;
 }
 
-struct sweep_arg {
-	int64_t now_s;
-	uint32_t limit;
-	size_t n;
-};
-
-static enum err_code
-sweep_unit(struct db *db, void *arg, struct err *reterr)
-{
-	struct sweep_arg *s = arg;
-	enum err_code rc = db_exec(db, db_pick(db, SQL_SWEEP_SQLITE, SQL_SWEEP_MYSQL),
-	    DB_ARGS(DB_I64(s->now_s), DB_I64(s->limit)), reterr);
-	s->n = rc == ERR_OK ? (size_t)db_affected(db) : 0;
-	return rc;
-}
-
 enum err_code
 store_file_copy_sweep(
     struct db *db, int64_t now_s, uint32_t limit, size_t *ret_n, struct err *reterr)
 {
-	struct sweep_arg s = {.now_s = now_s, .limit = limit};
-	enum err_code rc = db_unit(db, DB_WRITE_REPEATABLE, sweep_unit, &s, reterr);
-	if (rc == ERR_OK)
-		*ret_n = s.n;
-	return rc;
+	return store_sweep(db, SQL_SWEEP_SQLITE, SQL_SWEEP_MYSQL, now_s, limit, ret_n, reterr);
 }

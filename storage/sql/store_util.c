@@ -45,3 +45,31 @@ store_check_values(const struct store_value *v, size_t n, struct err *reterr)
 	}
 	return ERR_OK;
 }
+
+struct sweep_arg {
+	const char *sqlite, *mysql;
+	int64_t now_s;
+	uint32_t limit;
+	size_t n;
+};
+
+static enum err_code
+sweep_unit(struct db *db, void *arg, struct err *reterr)
+{
+	struct sweep_arg *s = arg;
+	enum err_code rc = db_exec(db, db_pick(db, s->sqlite, s->mysql),
+	    DB_ARGS(DB_I64(s->now_s), DB_I64(s->limit)), reterr);
+	s->n = rc == ERR_OK ? (size_t)db_affected(db) : 0;
+	return rc;
+}
+
+enum err_code
+store_sweep(struct db *db, const char *sqlite, const char *mysql, int64_t now_s, uint32_t limit,
+    size_t *ret_n, struct err *reterr)
+{
+	struct sweep_arg s = {sqlite, mysql, now_s, limit, 0};
+	enum err_code rc = db_unit(db, DB_WRITE_REPEATABLE, sweep_unit, &s, reterr);
+	if (rc == ERR_OK)
+		*ret_n = s.n;
+	return rc;
+}

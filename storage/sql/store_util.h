@@ -33,4 +33,8 @@ struct str store_copy(struct arena *a, struct db_rows *rows, unsigned col);
 void *store_grow(struct arena *a, void *items, size_t n, size_t item_size);
 MUST_CHECK enum err_code store_check_arena(const struct arena *a, struct err *reterr);
 
+/* Deletes what has expired, at most limit rows: both statements take the time and the limit. */
+MUST_CHECK enum err_code store_sweep(struct db *db, const char *sqlite, const char *mysql,
+    int64_t now_s, uint32_t limit, size_t *ret_n, struct err *reterr);
+
 #endif
