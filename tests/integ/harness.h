@@ -63,6 +63,7 @@ long server_log_end(struct server *s);
 size_t server_pids(struct server *s, const char *title, pid_t *pids, size_t max);
 /* Between two looks at something that is on its way. */
 void pause_short(void);
+int64_t wait_limit_ms(void); /* for anything that is waited for */
 /* Entries of a directory; -1: it cannot be read. */
 int count_entries(const char *dir);
 /* First column of the first row; 0 when there is none. */
