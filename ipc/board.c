@@ -11,7 +11,7 @@
 #include "base/fd.h"
 
 #define BOARD_MAGIC   0x4f54424fu
-#define BOARD_VERSION 3u
+#define BOARD_VERSION 4u
 
 _Static_assert(sizeof(struct board_slot) % 64 == 0, "slots do not share cache lines");
 _Static_assert(SB_LAYERS_ <= BOARD_LAYERS, "room for every layer");
@@ -38,6 +38,8 @@ static const char *const counter_names[BC_COUNTER_MAX] = {
     [BC_KILLS_FLOOD] = "sandbox_kills_total{reason=\"flood\"}",
     [BC_KILLS_MEMORY] = "sandbox_kills_total{reason=\"memory\"}",
     [BC_KILLS_DIED] = "sandbox_kills_total{reason=\"died\"}",
+    [BC_DOCUMENTS_READ] = "documents_total{result=\"text\"}",
+    [BC_DOCUMENTS_LEFT] = "documents_total{result=\"left\"}",
     [BC_FILES_STORED] = "files_stored_total",
     [BC_FILE_BYTES_STORED] = "file_stored_bytes_total",
     [BC_USAGE_RECORDS] = "usage_records_total",

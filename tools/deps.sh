@@ -10,7 +10,8 @@ set -eu
 
 BUILD='gcc libc6-dev make pkg-config binutils libevent-dev libcurl4-openssl-dev libjansson-dev
   libmariadb-dev libsqlite3-dev libyaml-dev libssl-dev libseccomp-dev zlib1g-dev'
-RUN='python3 curl ca-certificates'
+# The last two read PDF and old Word files for models that do not.
+RUN='python3 curl ca-certificates poppler-utils antiword'
 # Of MariaDB the programs alone: the tests start servers of their own, and none is set up to run here.
 TEST='libcriterion-dev clang libclang-rt-14-dev llvm clang-format mariadb-server-core mariadb-client-core
   openssl curl sqlite3 procps python3 git nodejs npm'
@@ -27,6 +28,8 @@ command_of() {
 	mariadb-client-core) echo my_print_defaults ;;
 	procps) echo pgrep ;;
 	binutils) echo ar ;;
+	poppler-utils) echo pdftotext ;;
+	antiword) echo antiword ;;
 	esac
 }
 

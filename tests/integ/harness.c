@@ -204,8 +204,10 @@ server_write_conf(struct server *s, const char *more)
 	    "  claude:\n    provider_type: anthropic\n    wire: messages\n"
 	    "    api_base: http://127.0.0.1:%d/v1\n    api_key: fake-messages-key\n"
 	    "  answers:\n    provider_type: openai\n    wire: responses\n"
-	    "    api_base: http://127.0.0.1:%d/v1\n    api_key: fake-responses-key\n",
-	    s->fake_port, s->fake_port, s->fake_port);
+	    "    api_base: http://127.0.0.1:%d/v1\n    api_key: fake-responses-key\n"
+	    "  plain:\n    provider_type: some-server\n    wire: chat\n" /* reads text alone */
+	    "    api_base: http://127.0.0.1:%d/v1\n    api_key: fake-chat-key\n",
+	    s->fake_port, s->fake_port, s->fake_port, s->fake_port);
 	if (o->providers != NULL)
 		buf_add(&b, str_c(o->providers));
 	if (o->conf != NULL)

@@ -7,6 +7,7 @@
 #include "worker/env.h"
 #include "worker/jobs.h"
 #include "worker/turn/executor.h"
+#include "worker/turn/extract.h"
 #include "worker/turn/fastpath.h"
 #include "worker/turn/forward.h"
 #include "worker/turn/gateway_tool.h"
@@ -271,6 +272,7 @@ start_turn(struct completion *c)
 	plan->conv = c->conv;
 	plan->body_bytes = c->body.len;
 	plan->target = c->target;
+	plan->documents = extract_leaves(req->env, &c->target);
 	plan->public_base_url = public_base_url(req);
 	plan->user_id = req->caller.user_id;
 	plan->workspace_id = req->caller.workspace_id;

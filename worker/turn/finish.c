@@ -6,6 +6,7 @@
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/carry_store.h"
+#include "worker/turn/extract.h"
 #include "worker/turn/lend.h"
 #include "worker/turn/settle.h"
 #include "worker/turn/turn.h"
@@ -38,6 +39,7 @@ stop_work(struct turn *t)
 	upstream_cancel(&t->call);
 	attach_cancel(&t->attaching);
 	lend_cancel(&t->lending);
+	extract_cancel(&t->extracting);
 	turn_encode_cancel(t);
 	turn_run_close(t);
 }

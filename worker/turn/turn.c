@@ -10,6 +10,7 @@
 #include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/carry_store.h"
+#include "worker/turn/extract.h"
 #include "worker/turn/lend.h"
 
 #define LINGER_MS                                                                                  \
@@ -265,10 +266,35 @@ first_round(struct turn *t)
 }
 
 static void
+on_extracted(void *arg)
+{
+	struct turn *t = arg;
+	t->extracting = NULL;
+	extract_rewrite(t->plan.conv, &t->documents);
+	first_round(t);
+}
+
+/* Documents that the provider does not read become text. */
+static void
+read_documents(struct turn *t)
+{
+	struct extract_options opt = {
+	    .workspace_id = t->plan.workspace_id,
+	    .queue_ms = t->plan.limits.queue_ms,
+	    .max_text_bytes = t->plan.limits.max_inline_bytes,
+	};
+	extract_collect(t->plan.conv, t->plan.documents, &t->documents);
+	if (t->documents.count == 0)
+		first_round(t);
+	else
+		t->extracting = extract_start(t->req, &t->documents, &opt, on_extracted, t);
+}
+
+static void
 all_attached(struct turn *t)
 {
 	attach_rewrite(t->plan.conv, &t->files);
-	first_round(t);
+	read_documents(t);
 }
 
 static void
@@ -380,7 +406,7 @@ turn_start(struct request *req, const struct turn_plan *plan)
 		return;
 	}
 	if (t->files.count == 0) {
-		first_round(t);
+		read_documents(t);
 		return;
 	}
 	struct attach_options opt = {

@@ -26,6 +26,7 @@
 #include "worker/turn/attach.h"
 #include "worker/turn/carry.h"
 #include "worker/turn/executor.h"
+#include "worker/turn/extract_plan.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/keep.h"
 #include "worker/turn/live.h"
@@ -37,6 +38,7 @@ struct code_open;
 struct code_session;
 struct encoding;
 struct event;
+struct extract;
 struct lend;
 struct request;
 struct seed;
@@ -54,6 +56,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	struct target target;
 	struct executor_decision decision;
 	struct gateway_tools tools; /* that the model is shown; none: no code here */
+	uint32_t documents;         /* formats that reach the model as they are (turn/document.h) */
 	struct str image;           /* of its code session; empty: the sandbox's own */
 	struct turn_limits limits;
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
@@ -83,6 +86,8 @@ struct turn {
 	struct attach_plan files;
 	struct attach *attaching;
 	struct lend *lending;
+	struct extract_plan documents;
+	struct extract *extracting;
 	/* answer */
 	struct reply *reply;
 	struct buf out;
