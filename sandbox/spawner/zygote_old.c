@@ -12,6 +12,8 @@
 #include "sandbox/spawner/broker.h"
 #include "sandbox/zygote/zygote.h"
 
+#define ANSWER_S 3 /* one fork */
+
 static void
 hang_up(struct zygote_old *o)
 {
@@ -34,24 +36,36 @@ zygote_old_end(struct broker *b)
 }
 
 static void
+lose(struct broker *b, const char *why)
+{
+	log_warn("the old zygote failed", LOG_C("why", why), LOG_INT("errno", errno));
+	zygote_old_end(b);
+	lend_step(b);
+}
+
+static void
 on_answer(evutil_socket_t fd, short what, void *arg)
 {
-	(void)what;
 	struct broker *b = arg;
 	struct zygote_old *o = &b->old_zygote;
 	struct zygote_answer a;
+	if ((what & EV_READ) == 0) {
+		errno = ETIMEDOUT;
+		lose(b, "it does not answer");
+		return;
+	}
 	ssize_t n = recv(fd, &a, sizeof(a), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(a) || o->in_flight == 0) {
-		log_warn("the zygote failed before another one was ready", LOG_INT("errno", errno));
-		zygote_old_end(b);
-		lend_step(b);
+		lose(b, "it ended, or speaks nonsense");
 		return;
 	}
 	/* A fork that went wrong is seen by its session, which gets no interpreter. */
-	o->in_flight--;
-	if (o->is_leaving && o->in_flight == 0)
+	if (--o->in_flight > 0)
+		return; /* the time for the next one runs from now */
+	(void)event_remove_timer(o->ev);
+	if (o->is_leaving)
 		hang_up(o);
 }
 
@@ -79,7 +93,9 @@ zygote_old_give(struct broker *b, struct session *s)
 		return;
 	}
 	if (zygote_ask(b, o->fd, s)) {
-		o->in_flight++;
+		const struct timeval limit = {ANSWER_S, 0};
+		if (o->in_flight++ == 0)
+			(void)event_add(o->ev, &limit);
 		return;
 	}
 	session_kill(s);

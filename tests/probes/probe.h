@@ -108,7 +108,8 @@ bool probe_wait_zygote(struct probe_host *h, int ms);
 pid_t probe_inner(const struct probe_host *h); /* pid 1 of the spawner's namespace */
 size_t probe_children(pid_t pid, pid_t *pids, size_t max);
 pid_t probe_find(const struct probe_host *h, const char *title); /* the inner's child */
-int probe_fds(pid_t pid);                                        /* open descriptors */
+pid_t probe_find_other(const struct probe_host *h, const char *title, pid_t but);
+int probe_fds(pid_t pid); /* open descriptors */
 
 /* The groups. */
 void probes_zygote(struct probe_host *h);                        /* waits for one; its children */

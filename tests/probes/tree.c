@@ -60,7 +60,7 @@ is_session(pid_t pid)
 }
 
 pid_t
-probe_find(const struct probe_host *h, const char *title)
+probe_find_other(const struct probe_host *h, const char *title, pid_t but)
 {
 	pid_t pids[256];
 	size_t n = probe_children(probe_inner(h), pids, ARRAY_LEN(pids));
@@ -68,10 +68,16 @@ probe_find(const struct probe_host *h, const char *title)
 		char path[64], text[512];
 		(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pids[i]);
 		read_text(path, text, sizeof(text));
-		if (strstr(text, title) != NULL && !is_session(pids[i]))
+		if (pids[i] != but && strstr(text, title) != NULL && !is_session(pids[i]))
 			return pids[i];
 	}
 	return 0;
+}
+
+pid_t
+probe_find(const struct probe_host *h, const char *title)
+{
+	return probe_find_other(h, title, 0);
 }
 
 int

@@ -129,6 +129,40 @@ followed(const char *init_path, bool by_age)
 	probe_stop(&h);
 }
 
+/* The next one is kept loading meanwhile: only the old one's own time can end the wait. */
+static void
+hangs_when_old(const char *init_path)
+{
+	struct probe_host h;
+	struct sandbox_settings s;
+	pid_t old = 0, next = 0;
+	probe_name("an old zygote that does not answer is given up");
+	probe_settings(&s);
+	s.preload[0] = '\0';
+	s.pool_size = 1;
+	s.zygote_forks = 5;
+	if (!EXPECT(probe_start(&h, init_path, &s), "no start"))
+		return;
+	EXPECT(probe_wait_zygote(&h, 60000), "none in a minute");
+	for (int i = 0; i < 2000 && next == 0; i++) {
+		if (i % 50 == 0)
+			EXPECT(is_born(&h), "%s%s", r.out, r.why);
+		old = probe_find(&h, "open(4)");
+		next = probe_find_other(&h, "open(4)", old);
+		probe_turn(&h, 2);
+	}
+	if (EXPECT(next > 0, "none followed")) {
+		EXPECT(kill(old, SIGSTOP) == 0 && kill(next, SIGSTOP) == 0, "%d", errno);
+		int64_t start = clock_mono_ms();
+		for (int i = 0; i < 4; i++)
+			EXPECT(say(&h, "print(6 * 7)") && strcmp(r.out, "42\n") == 0, "%s%s", r.out,
+			    r.why);
+		int64_t took = clock_mono_ms() - start;
+		EXPECT(took < 30000, "%lld ms", (long long)took);
+	}
+	probe_stop(&h);
+}
+
 void
 probes_zygote(struct probe_host *h)
 {
@@ -147,5 +181,6 @@ probes_followed(const char *init_path)
 {
 	followed(init_path, false);
 	followed(init_path, true);
+	hangs_when_old(init_path);
 	probe_end();
 }
