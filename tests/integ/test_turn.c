@@ -1,14 +1,14 @@
 /* The loop: a claimed code tool runs in the sandbox, and every client sees its own wire's shape. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <criterion/criterion.h>
 
 #include "tests/integ/harness.h"
+#include "tests/integ/talks.h"
 
 TestSuite(turn, .timeout = 180);
-
-#define DATED "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
 
 static void
 ask_model(struct server *s, const char *path, const char *model, const char *prompt,
@@ -229,5 +229,41 @@ Test(turn, a_large_conversation_arrives_whole)
 	cr_expect(strstr(r.body.ptr, "line 19999 of a long text") != NULL);
 	reply_done(&r);
 	buf_done(&prompt);
+	server_stop(&s);
+}
+
+/* As with an answer of that status: the client's key is good, and the provider's text names ours.
+ */
+Test(turn, an_error_about_our_credential_within_a_200_is_not_the_clients)
+{
+	static const struct {
+		const char *error;
+		long status;
+		const char *type, *says;
+	} rows[] = {
+	    {"{\"error\":{\"message\":\"bad key fake...\",\"type\":\"authentication_error\"}}", 502,
+		"api_error", "the provider did not accept the gateway's credential"},
+	    {"{\"error\":{\"message\":\"not for acme\",\"code\":403}}", 502, "api_error",
+		"the provider did not accept the gateway's credential"},
+	    {"{\"error\":{\"message\":\"slow down\",\"code\":429}}", 429, "rate_limit_error",
+		"slow down"},
+	};
+	struct server *s = server_start(NULL);
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		char event[512];
+		struct reply r;
+		bool is_stream = i % 2 == 1;
+
+		(void)snprintf(event, sizeof(event), "data: %s\n\n", rows[i / 2].error);
+		provider_answers(s, is_stream ? event : rows[i / 2].error, is_stream);
+		ask_model(s, "/v1/messages", "fake:text", "hi", "[]", is_stream, &r);
+		json_t *root = reply_json(&r);
+		cr_expect_eq(r.status, rows[i / 2].status, "%zu: %ld %s", i, r.status, r.body.ptr);
+		cr_expect_str_eq(at(root, "error.type"), rows[i / 2].type);
+		cr_expect_str_eq(at(root, "error.message"), rows[i / 2].says);
+		json_decref(root);
+		reply_done(&r);
+	}
 	server_stop(&s);
 }

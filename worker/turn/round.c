@@ -77,6 +77,16 @@ keep_ending(struct turn *t, const struct turn_event *ev)
 		t->reason = ev->reason;
 }
 
+static void
+note_error(struct turn *t, const struct turn_event *ev)
+{
+	struct failure f;
+	failure_from_event(t->req->arena, ev->status != 0 ? ev->status : 502, ev->error_message,
+	    &t->plan.target, &f);
+	t->error_status = f.status;
+	t->error_message = f.message;
+}
+
 bool
 turn_on_turn_event(void *arg, const struct turn_event *ev)
 {
@@ -109,9 +119,7 @@ turn_on_turn_event(void *arg, const struct turn_event *ev)
 		t->round_ended = true;
 		break;
 	case TURN_ERROR:
-		t->error_status = ev->status != 0 ? ev->status : 502;
-		t->error_message =
-		    failure_masked(t->req->arena, &t->plan.target, ev->error_message);
+		note_error(t, ev);
 		break;
 	case TURN_PING:
 		if (t->has_begun)

@@ -125,13 +125,33 @@ check_retry_after(struct arena *a, struct str s)
 	return s.len >= 1 && s.len <= 6 && str_u64(s, &v) ? arena_str(a, s) : STR("");
 }
 
-void
-failure_from_status(struct arena *a, int status, struct str body, struct str retry_after,
-    const struct target *target, struct failure *ret)
+static size_t
+row_of(int status)
 {
 	size_t i = 0;
 	while (status < table[i].from || status > table[i].to)
 		i++;
+	return i;
+}
+
+void
+failure_from_event(
+    struct arena *a, int status, struct str said, const struct target *target, struct failure *ret)
+{
+	size_t i = row_of(status);
+	bool is_ours = status >= 401 && status <= 403;
+	*ret = (struct failure){
+	    .status = is_ours ? table[i].status : status,
+	    .upstream_status = status,
+	    .message = is_ours ? str_c(table[i].text) : failure_masked(a, target, said),
+	};
+}
+
+void
+failure_from_status(struct arena *a, int status, struct str body, struct str retry_after,
+    const struct target *target, struct failure *ret)
+{
+	size_t i = row_of(status);
 	*ret = (struct failure){
 	    .status = table[i].status,
 	    .upstream_status = status,

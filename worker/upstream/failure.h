@@ -26,6 +26,10 @@ struct failure {
 /* An answer that is not 2xx. body: at most LIMIT_UPSTREAM_ERROR_BYTES of it. */
 void failure_from_status(struct arena *a, int status, struct str body, struct str retry_after,
     const struct target *target, struct failure *ret);
+/* An error within an answer of 200, whose text is shown but where it is about our credential. Only
+ * status, upstream_status and message are set. */
+void failure_from_event(
+    struct arena *a, int status, struct str said, const struct target *target, struct failure *ret);
 /* No (whole) answer. */
 void failure_from_err(struct arena *a, const struct err *err, struct failure *ret);
 /* Overwrites what a text of the provider's holds of our credentials: the key, and the values of
