@@ -21,9 +21,11 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
-#define WAIT_MS    20000 /* for anything, times TEST_SLOWNESS */
-#define LOG_MAX    (64u * 1024u * 1024u)
-#define LOG_LISTEN "\"listening\""
+/* A stop that takes longer is shown, for it may take longer still at a worse moment. */
+#define SLOW_STOP_MS 4000
+#define WAIT_MS      20000 /* for anything, times TEST_SLOWNESS */
+#define LOG_MAX      (64u * 1024u * 1024u)
+#define LOG_LISTEN   "\"listening\""
 
 int64_t
 wait_limit_ms(void)
@@ -312,6 +314,19 @@ is_expected(const struct server *s, struct str line)
 	return false;
 }
 
+/* A process that is killed while it writes leaves the beginning of a line, in front of the next
+ * one; only where deaths were announced. */
+static struct str
+without_torn(const struct server *s, struct str line)
+{
+	for (size_t at = 0; is_expected(s, STR("child ended")) && at != SIZE_MAX;) {
+		line = str_from(line, at);
+		at = str_find(str_from(line, 1), STR("{\"ts\":\""));
+		at += at != SIZE_MAX;
+	}
+	return line;
+}
+
 /* Every line is one JSON object; none is WARN or ERROR but the expected ones. */
 static void
 check_log(struct server *s)
@@ -327,6 +342,7 @@ check_log(struct server *s)
 
 		if (line.len == 0)
 			continue;
+		line = without_torn(s, line);
 		root = json_loadb(line.ptr, line.len, JSON_REJECT_DUPLICATES, NULL);
 		cr_expect(json_is_object(root), "no log line: %.*s", STR_FMT(line));
 		level = at(root, "level");
@@ -373,11 +389,34 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 	return remove(path);
 }
 
+/* Who is still there, and what the kernel says it waits for. */
+static void
+show_processes(struct server *s)
+{
+	static const char *const files[] = {"cmdline", "stat", "wchan"};
+	pid_t pids[64];
+	size_t n = server_pids(s, "", pids, ARRAY_LEN(pids));
+
+	for (size_t i = 0; i < n; i++) {
+		fprintf(stderr, "%d", (int)pids[i]);
+		for (size_t k = 0; k < ARRAY_LEN(files); k++) {
+			char path[64], *text = NULL;
+			size_t len = 0;
+
+			(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pids[i], files[k]);
+			if (fd_read_file(path, 65536, &text, &len, NULL) == ERR_OK)
+				fprintf(stderr, " | %.60s", text);
+			mem_free(text);
+		}
+		fprintf(stderr, "\n");
+	}
+}
+
 void
 server_stop(struct server **sp)
 {
 	struct server *s = *sp;
-	int64_t end = clock_mono_ms() + wait_limit_ms();
+	int64_t from = clock_mono_ms(), end = from + wait_limit_ms();
 	int status = -1;
 	bool ended;
 
@@ -385,8 +424,13 @@ server_stop(struct server **sp)
 	while (!(ended = gone(s->pid, &status)) && clock_mono_ms() < end)
 		pause_ms(10);
 	cr_expect(ended, "the daemon does not stop");
-	if (!ended) {
+	if (clock_mono_ms() - from > SLOW_STOP_MS) {
+		fprintf(stderr, "stop: %lld ms, and this is where it waited:\n",
+		    (long long)(clock_mono_ms() - from));
 		server_show_log(s);
+	}
+	if (!ended) {
+		show_processes(s);
 		kill(s->pid, SIGKILL);
 	} else
 		cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
