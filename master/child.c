@@ -59,6 +59,8 @@ child_drain(struct child *c, int64_t deadline_ms)
 {
 	if (!child_state_is_wanted(c->state))
 		return;
+	if (c->chan == NULL && c->deadline_ms != 0)
+		deadline_ms = c->deadline_ms; /* it ends already, and cannot be told */
 	child_set_state(c, CHILD_DRAINING, deadline_ms);
 	publish_retire(&c->m->publish, c->key);
 	if (c->chan != NULL)
@@ -73,7 +75,7 @@ child_kill(struct child *c, const char *why)
 	if (why != NULL)
 		log_error("killing a child", LOG_C("child", child_label(c)),
 		    LOG_INT("child_pid", c->pid), LOG_C("why", why));
-	child_set_state(c, CHILD_KILLED, 0);
+	child_set_state(c, CHILD_KILLED, clock_mono_ms() + CHILD_END_MS);
 	publish_leave(&c->m->publish, c->key);
 	(void)kill(c->pid, SIGKILL);
 }
@@ -89,14 +91,26 @@ child_by_pid(struct master *m, pid_t pid)
 }
 
 size_t
-child_count(const struct master *m, enum role role)
+child_awaited(const struct master *m, enum role role)
 {
 	size_t n = 0;
-	struct child *c;
+	int64_t now = clock_mono_ms();
+	const struct child *c;
 	TAILQ_FOREACH(c, &m->children, link)
-		if (c->role == role)
+		if ((role == ROLE_MASTER || c->role == role) &&
+		    (c->state != CHILD_KILLED || now <= c->deadline_ms))
 			n++;
 	return n;
+}
+
+void
+child_channel_closed(struct child *c)
+{
+	int64_t end = clock_mono_ms();
+	if (c->state == CHILD_STARTING || c->state == CHILD_READY)
+		c->deadline_ms = end + CHILD_GRACE_MS;
+	else if (c->state == CHILD_DRAINING && c->deadline_ms > end + CHILD_END_MS)
+		c->deadline_ms = end + CHILD_END_MS;
 }
 
 void

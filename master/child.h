@@ -45,6 +45,9 @@ TAILQ_HEAD(child_list, child);
  * closed. */
 #define CHILD_READY_MS 30000
 #define CHILD_GRACE_MS 3000
+/* After SIGKILL, or when a drained child has closed its channel: only the kernel works on it then.
+ */
+#define CHILD_END_MS 10000
 
 const char *child_label(const struct child *c); /* "worker 1"; static, until the next call */
 void child_set_state(struct child *c, enum child_state to, int64_t deadline_ms);
@@ -52,8 +55,11 @@ void child_set_state(struct child *c, enum child_state to, int64_t deadline_ms);
 void child_drain(struct child *c, int64_t deadline_ms);
 void child_kill(struct child *c, const char *why);
 struct child *child_by_pid(struct master *m, pid_t pid);
-size_t child_count(const struct master *m, enum role role);
-void child_forget(struct child **c); /* after it was reaped */
+/* Those of a role that a master that stops waits for: all but those that not even SIGKILL ended in
+ * time, which hang in the kernel. ROLE_MASTER: of any role. */
+size_t child_awaited(const struct master *m, enum role role);
+void child_channel_closed(struct child *c); /* it is about to end, or must be made to */
+void child_forget(struct child **c);        /* after it was reaped */
 /* Deadlines and heartbeats; once a second. */
 void child_watch(struct master *m, int64_t now_ms);
 

@@ -142,8 +142,7 @@ on_closed(struct child *c)
 		return;
 	}
 	publish_leave(&c->m->publish, c->key);
-	if (c->state == CHILD_STARTING || c->state == CHILD_READY)
-		c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+	child_channel_closed(c);
 }
 
 static void

@@ -283,6 +283,19 @@ end_rest(struct master *m)
 	}
 }
 
+/* Nobody is waited for any more; who hangs in the kernel goes some day, as it is killed. */
+static void
+leave(struct master *m)
+{
+	const struct child *c;
+	TAILQ_FOREACH(c, &m->children, link) {
+		log_error("not even SIGKILL ends a child, it is left behind",
+		    LOG_C("child", child_label(c)), LOG_INT("child_pid", c->pid));
+		m->has_stopped_hard = true;
+	}
+	(void)event_base_loopbreak(m->base);
+}
+
 void
 master_step(struct master *m)
 {
@@ -300,13 +313,13 @@ master_step(struct master *m)
 	case MASTER_RUN:
 		break;
 	case MASTER_DRAIN:
-		if (child_count(m, ROLE_WORKER) > 0)
+		if (child_awaited(m, ROLE_WORKER) > 0)
 			break;
 		end_rest(m);
 		/* fall through */
 	case MASTER_END:
-		if (TAILQ_EMPTY(&m->children))
-			(void)event_base_loopbreak(m->base);
+		if (child_awaited(m, ROLE_MASTER) == 0)
+			leave(m);
 		break;
 	}
 }

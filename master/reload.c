@@ -372,7 +372,7 @@ reload_on_closed(struct child *c)
 	struct reload *r = c->m->reload;
 	struct master *m = c->m;
 	if (c->state != CHILD_GONE) {
-		c->deadline_ms = clock_mono_ms() + CHILD_GRACE_MS;
+		child_channel_closed(c);
 	} else if (r->builder == c) {
 		builder_lost(r, c);
 	} else { /* its answer was read after it was reaped */

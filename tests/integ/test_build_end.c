@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "ipc/board.h"
@@ -171,5 +172,40 @@ Test(build_end, starts_no_other_build_at_the_very_end)
 	read_channel(&r);
 	expect_nothing_left(&r, "stopped");
 	cr_expect_eq(r.builds, 1, "its answer, unread until now, started another");
+	close_rig(&r);
+}
+
+Test(build_end, one_that_nothing_ends_is_left_behind)
+{
+	struct rig r;
+	open_rig(&r, MASTER_RUN);
+	publish_note(&r.m.publish, PUBLISH_DO_RELOAD);
+	struct child *c = TAILQ_FIRST(&r.m.children);
+	cr_assert_not_null(c);
+	master_stop_now(&r.m);
+	cr_expect_eq(child_awaited(&r.m, ROLE_MASTER), 1);
+	cr_expect_not(r.m.has_stopped_hard);
+	c->deadline_ms = clock_mono_ms() - 1; /* as if it hung in the kernel for so long */
+	cr_expect_eq(child_awaited(&r.m, ROLE_MASTER), 0);
+	master_step(&r.m);
+	cr_expect(r.m.has_stopped_hard, "the master waits for ever");
+	wait_for_end(&r);
+	reap_all(&r.m);
+	expect_nothing_left(&r, "in the end");
+	close_rig(&r);
+}
+
+Test(build_end, one_that_hangs_at_its_end_gets_no_more_time_by_a_drain)
+{
+	struct rig r;
+	struct child c = {.m = &r.m, .key = 7, .role = ROLE_WORKER, .state = CHILD_READY};
+	open_rig(&r, MASTER_RUN);
+	int64_t now = clock_mono_ms();
+	child_channel_closed(&c);
+	child_drain(&c, now + 60000);
+	cr_expect_leq(c.deadline_ms, now + CHILD_END_MS);
+	c.deadline_ms = now + 60000;
+	child_channel_closed(&c);
+	cr_expect_leq(c.deadline_ms, clock_mono_ms() + CHILD_END_MS, "drained, and does not end");
 	close_rig(&r);
 }
