@@ -277,6 +277,57 @@ Test(documents, n95_come_inline_in_every_dialect)
 	server_stop(&s);
 }
 
+/* Requests in the provider's own format: where nothing is to be read they go as they are. */
+Test(documents, leave_the_fast_path_only_where_one_is_to_be_read)
+{
+#define FILE_OF(type)                                                                              \
+	"{\"role\":\"user\",\"content\":[{\"type\":\"file\",\"file\":{\"filename\":\"a.docx\","    \
+	"\"file_data\":\"data:" type ";base64,"
+#define BLOCK_OF(type)                                                                             \
+	"{\"role\":\"user\",\"content\":[{\"type\":\"document\",\"title\":\"a.docx\",\"source\":{" \
+	"\"type\":\"base64\",\"media_type\":\"" type "\",\"data\":\""
+	enum { NO_DOC, DOCX, PDF };
+	static const struct {
+		const char *path, *model, *before;
+		int doc;
+		const char *after;
+		bool is_read;
+	} rows[] = {
+	    {CHAT, "plain:text", FILE_OF("application/octet-stream"), DOCX, "\"}}]}", true},
+	    {CHAT, "plain:text", "{\"role\":\"user\",\"content\":\"\\\"file_data\\\"\"}", NO_DOC,
+		"", false},
+	    {CHAT, "plain:text", FILE_OF("application/zip") "UEsDBA==", NO_DOC, "\"}}]}", true},
+	    {CHAT, "fake:text", FILE_OF("application/pdf"), PDF, "\"}}]}", false},
+	    {MESSAGES, "claude:text", BLOCK_OF("application/pdf"), PDF, "\"}}]}", false},
+	    {MESSAGES, "claude:text", BLOCK_OF("application/octet-stream"), DOCX, "\"}}]}", true},
+	    {ANSWERS, "answers:text",
+		"{\"type\":\"input_file\",\"filename\":\"a.docx\",\"file_data\":"
+		"\"data:application/octet-stream;base64,",
+		DOCX, "\"}", false},
+	};
+	struct server *s = start_with_sandbox();
+	make_documents(s);
+	struct doc docs[] = {take(s, "a.docx"), take(s, "a.pdf")};
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct doc *d = rows[i].doc != NO_DOC ? &docs[rows[i].doc - DOCX] : NULL;
+		double fast = server_metric(s, "otari_fast_path_total");
+		char *talk = NULL;
+		cr_assert(asprintf(&talk, "%s%s%s", rows[i].before, d != NULL ? d->base64.ptr : "",
+			      rows[i].after) > 0);
+		ask(s, rows[i].path, rows[i].model, talk);
+		cr_expect_eq(server_metric(s, "otari_fast_path_total") - fast,
+		    rows[i].is_read ? 0 : 1, "row %zu", i);
+		if (rows[i].is_read && d != NULL)
+			expect_text(s, rows[i].path, WORDS);
+		else if (!rows[i].is_read)
+			expect_text(s, rows[i].path, talk); /* byte for byte */
+		free(talk);
+	}
+	doc_done(&docs[0]);
+	doc_done(&docs[1]);
+	server_stop(&s);
+}
+
 /* --- what is wrong --------------------------------------------------------------------------- */
 
 Test(documents, that_cannot_be_read_are_left_and_the_others_are_read)

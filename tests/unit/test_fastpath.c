@@ -254,3 +254,39 @@ Test(fastpath, the_end_of_a_stream_is_judged)
 		tap_done(&t);
 	}
 }
+
+Test(fastpath, a_document_that_comes_inline_is_noticed)
+{
+#define IN_CHAT(part) "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[" part "]}]}"
+	static const struct {
+		const char *body;
+		enum wire wire;
+		bool noticed;
+	} rows[] = {
+	    {"{\"model\":\"m\"," M "}", WIRE_CHAT, false},
+	    {IN_CHAT("{\"type\":\"file\",\"file\":{\"file_data\" : \"data:;base64,AA==\"}}"),
+		WIRE_CHAT, true},
+	    {IN_CHAT("{\"type\":\"document\",\"source\":{\"type\":\"base64\",\"data\":\"AA==\"}}"),
+		WIRE_MESSAGES, true},
+	    {IN_CHAT("{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"data\":\"AA==\"}}"),
+		WIRE_MESSAGES, false},
+	    {IN_CHAT("{\"type\":\"document\",\"source\":{\"type\":\"text\",\"data\":\"a\"}}"),
+		WIRE_MESSAGES, false},
+	    {"{\"model\":\"m\",\"store\":false,\"input\":[{\"type\":\"input_file\",\"file_data\":"
+	     "\"A\"}]}",
+		WIRE_RESPONSES, true},
+	    {"{\"model\":\"m\",\"store\":false,\"input\":\"a document in base64\"}", WIRE_RESPONSES,
+		false},
+	};
+	struct arena *a = arena_new(1u << 20);
+	struct fastpath f;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cr_assert(fits(a, rows[i].body, rows[i].wire, &f), "row %zu", i);
+		cr_expect_eq(f.may_hold_document, rows[i].noticed, "row %zu", i);
+	}
+	/* an escape that could hide the word keeps it off the fast path altogether */
+	cr_expect_not(fits(a,
+	    IN_CHAT("{\"type\":\"file\",\"file\":{\"file\\u005fdata\":\"data:;base64,AA==\"}}"),
+	    WIRE_CHAT, &f));
+	arena_free(&a);
+}

@@ -28,6 +28,7 @@ struct completion { /* the preamble of one request */
 	struct str model;
 	bool fits_fast;
 	struct fastpath fast;
+	bool is_undecided; /* the documents in it say whether it goes the fast way */
 	struct target target;
 	struct conversation *conv;
 	/* Responses */
@@ -246,9 +247,24 @@ fill_keep(const struct completion *c, struct keep_plan *k)
 }
 
 static void
+forward(struct completion *c)
+{
+	struct jval user = c->wire == WIRE_MESSAGES ? jv_get(jv_get(c->root, "metadata"), "user_id")
+						    : jv_get(c->root, "user");
+	struct str end_user = jv_str(c->req->arena, user);
+	if (resolve_user(c, end_user))
+		forward_start(c->req, &c->fast, &c->target, end_user);
+}
+
+static void
 start_turn(struct completion *c)
 {
 	struct request *req = c->req;
+	uint32_t leaves = extract_leaves(req->env, &c->target);
+	if (c->is_undecided && (c->rc != ERR_OK || !extract_is_needed(c->conv, leaves))) {
+		forward(c);
+		return;
+	}
 	if (c->rc != ERR_OK) {
 		request_error(req, request_status_of(c->rc), NULL, str_c(c->err.msg));
 		return;
@@ -272,7 +288,7 @@ start_turn(struct completion *c)
 	plan->conv = c->conv;
 	plan->body_bytes = c->body.len;
 	plan->target = c->target;
-	plan->documents = extract_leaves(req->env, &c->target);
+	plan->documents = leaves;
 	plan->public_base_url = public_base_url(req);
 	plan->user_id = req->caller.user_id;
 	plan->workspace_id = req->caller.workspace_id;
@@ -430,13 +446,11 @@ parsed(struct completion *c)
 	}
 	if (!resolve_target(c))
 		return;
-	if (c->fits_fast && c->wire == c->target.wire && target_is_faithful(&c->target)) {
-		struct jval user = c->wire == WIRE_MESSAGES
-				       ? jv_get(jv_get(c->root, "metadata"), "user_id")
-				       : jv_get(c->root, "user");
-		struct str end_user = jv_str(req->arena, user);
-		if (resolve_user(c, end_user))
-			forward_start(req, &c->fast, &c->target, end_user);
+	bool fast = c->fits_fast && c->wire == c->target.wire && target_is_faithful(&c->target);
+	c->is_undecided = fast && c->fast.may_hold_document &&
+			  extract_leaves(req->env, &c->target) != DOCUMENTS_ALL;
+	if (fast && !c->is_undecided) {
+		forward(c);
 		return;
 	}
 	if (c->wire == WIRE_RESPONSES && !recall_is_empty(&c->wants))

@@ -63,6 +63,14 @@ extract_collect(struct conversation *conv, uint32_t reads, struct extract_plan *
 		conversation_rewrite(conv, collect_part, &c);
 }
 
+bool
+extract_is_needed(struct conversation *conv, uint32_t reads)
+{
+	struct extract_plan plan;
+	extract_collect(conv, reads, &plan);
+	return plan.count > 0;
+}
+
 struct str
 extract_text(struct arena *a, struct str out, uint64_t total, size_t max)
 {

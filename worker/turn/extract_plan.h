@@ -30,6 +30,8 @@ struct extract_plan {
 /* The documents that came inline and whose format is not in `reads` (documents_read), also those in
  * tools' results. The same bytes count once; their parts share them from now on. */
 void extract_collect(struct conversation *conv, uint32_t reads, struct extract_plan *ret);
+/* Would extract_collect find any? */
+bool extract_is_needed(struct conversation *conv, uint32_t reads);
 /* What an extractor wrote, fit for the model: valid UTF-8 without control characters, at most
  * max bytes; text that was cut says so in a line more. total: of all that was written. In the
  * arena; STR_NULL when there is nothing but white space, as of a scanned page. */

@@ -24,12 +24,37 @@ hides_ascii(struct str body)
 static bool
 mentions_ours(struct str body)
 {
-	static const struct str words[] = {STR_INIT("otari_"), STR_INIT("\"file_id\""),
-	    STR_INIT("\"file_ids\""), STR_INIT("container_upload"), STR_INIT("item_reference")};
+	static const struct str words[] = {
+	    STR_INIT("otari_"), STR_INIT("container_upload"), STR_INIT("item_reference")};
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (str_find(body, words[i]) != SIZE_MAX)
 			return true;
 	return false;
+}
+
+enum { FILE_BY_ID = 1, FILE_INLINE = 2 };
+
+/* The keys that files come by, in one search. */
+static unsigned
+file_keys(struct str body)
+{
+	static const struct str head = STR_INIT("\"file_");
+	unsigned found = 0;
+	for (size_t at; (at = str_find(body, head)) != SIZE_MAX;) {
+		body = str_from(body, at + head.len);
+		if (str_starts(body, STR("id\"")) || str_starts(body, STR("ids\"")))
+			found |= FILE_BY_ID;
+		else if (str_starts(body, STR("data\"")))
+			found |= FILE_INLINE;
+	}
+	return found;
+}
+
+static bool
+mentions_block(struct str body)
+{
+	return str_find(body, STR("\"document\"")) != SIZE_MAX &&
+	       str_find(body, STR("\"base64\"")) != SIZE_MAX;
 }
 
 static bool
@@ -89,7 +114,9 @@ fastpath_fits(struct jval root, struct str body, enum wire wire, struct fastpath
 	if ((jv_present(stream) && !jv_is(stream, JT_TRUE) && !jv_is(stream, JT_FALSE)) ||
 	    (jv_present(options) && !jv_is(options, JT_OBJECT)))
 		return false;
-	if (!tools_fit(jv_get(root, "tools")) || mentions_ours(body) || hides_ascii(body))
+	unsigned files = file_keys(body);
+	if (!tools_fit(jv_get(root, "tools")) || (files & FILE_BY_ID) != 0 || mentions_ours(body) ||
+	    hides_ascii(body))
 		return false;
 	*ret = (struct fastpath){
 	    .root = root,
@@ -97,6 +124,8 @@ fastpath_fits(struct jval root, struct str body, enum wire wire, struct fastpath
 	    .wire = wire,
 	    .stream = jv_is(stream, JT_TRUE),
 	    .wants_usage = jv_bool(jv_get(options, "include_usage"), false),
+	    .may_hold_document =
+		wire == WIRE_MESSAGES ? mentions_block(body) : (files & FILE_INLINE) != 0,
 	};
 	return true;
 }
