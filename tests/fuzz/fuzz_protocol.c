@@ -12,9 +12,11 @@ static void
 session(struct arena *a, struct str in)
 {
 	struct str id;
+	uint32_t kinds;
 	struct err e;
-	if (protocol_read_session(a, in, &id, &e) != ERR_OK)
+	if (protocol_read_session(a, in, &id, &kinds, &e) != ERR_OK)
 		return;
+	CHECK(kinds <= CODE_KINDS_ALL && (kinds == 0 || (kinds & 1u << CODE_PYTHON) != 0));
 	CHECK(id.len > 0 && id.len <= PROTOCOL_ID_MAX && !str_eq(id, STR("..")));
 	CHECK(str_chr(id, '\n') == SIZE_MAX && str_chr(id, '\0') == SIZE_MAX);
 }

@@ -365,6 +365,10 @@ Test(lent, the_protocol_answers_as_it_says)
 	struct text id = new_session(s);
 	struct reply r;
 
+	peer(s, "GET", "/health", NULL, &r);
+	HAS(r, "\"tools\":[\"code_execution\",\"bash_code_execution\",\"text_editor_code_"
+	       "execution\"]");
+	reply_done(&r);
 	peer(s, "POST", in(&id, "/exec").s,
 	    EXEC("n = open('a b.txt', 'w').write('hey')\\nprint(1)"), &r);
 	cr_expect_eq(r.status, 200, "%s", r.body.ptr);

@@ -205,6 +205,20 @@ Test(remote, a_tool_that_it_does_not_know_is_told_to_the_model)
 	char *text = told(s);
 	cr_expect(strstr(text, "does not run this kind of tool") != NULL, "%s", text);
 	mem_free(text);
+	/* From now on the model is not shown it; the editor was not asked for yet. */
+	ask(s, NEW, SAYS("run: print(1)"), false, &r);
+	HAS(r, "\"stdout\":\"ran");
+	reply_done(&r);
+	text = provider_saw(s, 0);
+	cr_expect(strstr(text, "\"name\":\"code_execution\"") != NULL, "%s", text);
+	cr_expect(strstr(text, "\"name\":\"text_editor_code_execution\"") != NULL, "%s", text);
+	cr_expect(strstr(text, "\"name\":\"bash_code_execution\"") == NULL, "%s", text);
+	mem_free(text);
+	put_policy(s, "{\"enabled\":true,\"tools\":[\"bash_code_execution\"]}");
+	ask(s, NEW, SAYS("run: bash: ls"), false, &r);
+	cr_expect_eq(r.status, 503, "%ld %s", r.status, r.body.ptr);
+	HAS(r, "none of the tools");
+	reply_done(&r);
 	server_stop(&s);
 }
 

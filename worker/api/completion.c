@@ -190,6 +190,13 @@ decide(struct completion *c, const struct snap_workspace *w, struct turn_plan *p
 		request_errorf(req, 503, "the code sandbox is not available: %.*s", STR_FMT(why));
 		return false;
 	}
+	/* A remote sandbox may have fewer tools than the protocol knows. */
+	plan->decision.kinds &= code_backend_kinds(req->env->code);
+	if (plan->decision.kinds == 0) {
+		request_errorf(req, 503,
+		    "the code sandbox has none of the tools that the workspace policy allows");
+		return false;
+	}
 	struct str hint = w != NULL ? snapshot_str(snap, w->default_purpose_hint) : STR("");
 	struct gateway_hints hints = {
 	    .header =

@@ -201,6 +201,7 @@ serve_health(struct request *req)
 	jw_kcstr(&w, "status", is_ready ? "ok" : "refused");
 	jw_ki64(&w, "protocol_version", PROTOCOL_VERSION);
 	jw_kcstr(&w, "server", "otari/" OTARI_VERSION);
+	protocol_write_tools(&w);
 	jw_ki64(&w, "sessions", (int64_t)req->env->serve->count);
 	jw_end_object(&w);
 	request_reply_json(req, 200, &body);

@@ -27,6 +27,7 @@ say_created(struct request *req, const struct lent *l)
 	jw_object(&w);
 	jw_kcstr(&w, "session_id", l->id);
 	jw_ki64(&w, "protocol_version", PROTOCOL_VERSION);
+	protocol_write_tools(&w);
 	jw_end_object(&w);
 	request_reply_json(req, 201, &body);
 	buf_done(&body);

@@ -61,7 +61,8 @@ struct code_backend_ops {
 	void (*free)(struct code_backend *b); /* and what b is the head of */
 	void (*attach)(struct code_backend *b, int fd);
 	bool (*ready)(const struct code_backend *b, struct str *ret_why_not);
-	bool (*is_idle)(const struct code_backend *b); /* but for sessions; NULL: always */
+	uint32_t (*kinds)(const struct code_backend *b); /* NULL: all */
+	bool (*is_idle)(const struct code_backend *b);   /* but for sessions; NULL: always */
 	struct code_open *(*open)(struct code_backend *b, struct str workspace, struct str image,
 	    uint32_t queue_ms, code_on_open *on_open, void *arg);
 	void (*open_cancel)(struct code_open *o);

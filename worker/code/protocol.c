@@ -114,8 +114,21 @@ is_usable_id(struct str id)
 	       !str_eq(id, STR(".."));
 }
 
+static uint32_t
+read_tools(struct jval list)
+{
+	uint32_t kinds = 0;
+	struct jiter it = {0};
+	while (jv_is(list, JT_ARRAY) && jv_next(list, &it))
+		for (uint32_t k = CODE_PYTHON; k <= CODE_EDITOR; k++)
+			if (jv_str_is(it.value, protocol_tool((enum code_kind)k).ptr))
+				kinds |= 1u << k;
+	return kinds != 0 ? kinds | 1u << CODE_PYTHON : 0;
+}
+
 enum err_code
-protocol_read_session(struct arena *a, struct str body, struct str *ret_id, struct err *reterr)
+protocol_read_session(
+    struct arena *a, struct str body, struct str *ret_id, uint32_t *ret_kinds, struct err *reterr)
 {
 	struct jval root;
 	enum err_code rc = read_object(a, body, &root, reterr);
@@ -130,6 +143,7 @@ protocol_read_session(struct arena *a, struct str body, struct str *ret_id, stru
 	if (!is_usable_id(id))
 		return err_set(reterr, ERR_PROTO, "session_id: not usable in a path");
 	*ret_id = id;
+	*ret_kinds = read_tools(jv_get(root, "tools"));
 	return ERR_OK;
 }
 

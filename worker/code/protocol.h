@@ -44,9 +44,11 @@ void protocol_write_program(enum code_kind kind, struct str program, struct buf 
 void protocol_write_edit(const struct code_edit *e, struct buf *dst);
 
 /* --- answers --------------------------------------------------------------------------------- */
-/* {"session_id": …}: printable ASCII, so that it can be a path segment once it is encoded. */
+/* {"session_id": …}: printable ASCII, so that it can be a path segment once it is encoded.
+ * "tools": ["code_execution", …]: *ret_kinds, 1 << enum code_kind, Python among them; 0: not said.
+ */
 MUST_CHECK enum err_code protocol_read_session(
-    struct arena *a, struct str body, struct str *ret_id, struct err *reterr);
+    struct arena *a, struct str body, struct str *ret_id, uint32_t *ret_kinds, struct err *reterr);
 
 struct protocol_result {
 	struct str out, err;           /* as sent; valid UTF-8 */
@@ -90,6 +92,9 @@ int32_t protocol_count(struct jval v); /* 0: nothing that could be one */
 #define PROTOCOL_TIMEOUT_DEFAULT_S 30u
 #define PROTOCOL_TIMEOUT_MAX_S     600u
 #define PROTOCOL_TIME_SIZE         64
+
+struct jw;
+void protocol_write_tools(struct jw *w); /* the member "tools" of a server that has them all */
 
 struct protocol_exec {
 	enum code_kind kind;

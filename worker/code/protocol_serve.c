@@ -124,6 +124,16 @@ protocol_read_path(struct str path, struct str *ret_name)
 	return code_name_ok(path);
 }
 
+void
+protocol_write_tools(struct jw *w)
+{
+	jw_key(w, "tools");
+	jw_array(w);
+	for (uint32_t k = CODE_PYTHON; k <= CODE_EDITOR; k++)
+		jw_str(w, protocol_tool((enum code_kind)k));
+	jw_end_array(w);
+}
+
 /* --- answers written ------------------------------------------------------------------------- */
 
 static void

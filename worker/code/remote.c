@@ -120,7 +120,9 @@ on_created(void *arg, int status, struct str answer, const struct err *err)
 	}
 	struct arena *a = arena_new(ARENA_SMALL);
 	struct str id;
-	if (protocol_read_session(a, answer, &id, &e) == ERR_OK) {
+	uint32_t kinds;
+	if (protocol_read_session(a, answer, &id, &kinds, &e) == ERR_OK) {
+		backend_of(o)->kinds_said = kinds;
 		open_succeeded(o, id);
 	} else {
 		err_prefix(&e, "the sandbox broke the protocol: ");
@@ -206,6 +208,7 @@ static const struct code_backend_ops remote_ops = {
     .opens_early = true,
     .free = remote_free,
     .ready = remote_ready,
+    .kinds = remote_kinds,
     .is_idle = remote_is_idle,
     .open = remote_open,
     .open_cancel = remote_open_cancel,

@@ -3,11 +3,12 @@
  * Process: worker, loop thread; only for the files of worker/code.
  * Files:   remote.c (backend, opening, farewells), remote_call.c (one request with a whole answer),
  *          remote_session.c (life of a session), remote_exec.c (one exec: listing before, run,
- *          listing after), remote_fetch.c (the files that it made), remote_put.c (files in).
- * Owns:    a session that was made is deleted again, whatever way it ends: by a DELETE that the
- *          backend sees to the end, also of one whose making nobody waits for any more.
- * Limits:  answers by PROTOCOL_*_MAX_BYTES; produced files by struct code_config, by what the
- * answer announces and by what arrives; every request has a deadline. Redirects are not followed.
+ *          listing after), remote_kinds.c (which tools it has), remote_fetch.c (the files that it
+ * made), remote_put.c (files in). Owns:    a session that was made is deleted again, whatever way
+ * it ends: by a DELETE that the backend sees to the end, also of one whose making nobody waits for
+ * any more. Limits:  answers by PROTOCOL_*_MAX_BYTES; produced files by struct code_config, by what
+ * the answer announces and by what arrives; every request has a deadline. Redirects are not
+ * followed.
  */
 #ifndef OTARI_WORKER_CODE_REMOTE_H
 #define OTARI_WORKER_CODE_REMOTE_H
@@ -78,9 +79,11 @@ TAILQ_HEAD(remote_farewells, remote_farewell);
 struct remote_backend {
 	struct code_backend port; /* first */
 	struct http_client *client;
-	char *url;           /* without a slash at the end */
-	char *authorization; /* "Bearer …", or NULL; wiped */
-	char *ca_file;       /* or NULL */
+	char *url;                              /* without a slash at the end */
+	char *authorization;                    /* "Bearer …", or NULL; wiped */
+	char *ca_file;                          /* or NULL */
+	uint32_t kinds_said;                    /* by the last session that was made; 0: nothing */
+	int64_t refused_until_ms[CODE_CONVERT]; /* by kind, on the monotonic clock */
 	struct remote_opens opens;
 	struct remote_farewells farewells;
 };
@@ -116,6 +119,7 @@ struct remote_session {
 	struct arena *arena;
 	struct protocol_result result;
 	bool has_result;
+	struct err refusal; /* while it is found out whether it is the kind that is refused */
 	struct remote_candidate *candidates;
 	size_t candidate_count, next;
 	uint64_t bytes_left;
@@ -157,6 +161,12 @@ void remote_session_op_failed(struct remote_session *s, const struct err *e);
 void remote_exec_start(struct remote_session *s, struct code_op *op);
 /* Takes the op off, then its callback. */
 void remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *failed);
+
+/* remote_kinds.c */
+uint32_t remote_kinds(const struct code_backend *port);
+/* Not known yet: a refusal may mean the kind, and is to be looked into. */
+bool remote_kinds_is_open(const struct remote_backend *b, enum code_kind kind);
+void remote_kinds_learn(struct remote_backend *b, enum code_kind kind, bool runs);
 
 /* remote_fetch.c */
 void remote_fetch_init(struct remote_session *s);

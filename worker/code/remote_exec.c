@@ -179,6 +179,59 @@ on_listed_after(void *arg, int status, struct str answer, const struct err *err)
 /* --- the run --------------------------------------------------------------------------------- */
 
 static void
+write_request(struct remote_session *s, enum code_kind kind, struct str input, uint32_t timeout_ms)
+{
+	buf_clear(&s->call.request);
+	protocol_write_exec(kind, input, timeout_ms, &s->call.request);
+}
+
+static void
+ask_exec(struct remote_session *s, uint32_t timeout_ms,
+    void (*done)(void *arg, int status, struct str answer, const struct err *err))
+{
+	const struct code_config *cfg = &s->port.backend->cfg;
+	struct buf url = BUF_INIT(8192);
+	buf_printf(&url, "%s/exec", s->url);
+	const struct remote_ask ask = {.method = "POST",
+	    .url = buf_str(&url),
+	    .content_type = STR("application/json"),
+	    /* Both outputs, each byte escaped. */
+	    .max_answer = (size_t)12 * cfg->output_bytes + (1u << 20),
+	    .timeout_ms = timeout_ms + REMOTE_ANSWER_MS};
+	remote_call_start(&s->call, remote_backend_of(s), &ask, done);
+	buf_done(&url);
+}
+
+static void
+on_plain_ran(void *arg, int status, struct str answer, const struct err *err)
+{
+	struct remote_session *s = arg;
+	struct err refusal = s->refusal;
+	bool is_refused = err == NULL && (status == 400 || status == 422);
+	bool runs = err == NULL && status >= 200 && status <= 299;
+	(void)answer;
+	code_session_hold(&s->port);
+	if (is_refused || runs)
+		remote_kinds_learn(
+		    remote_backend_of(s), code_session_op(&s->port)->code_kind, runs);
+	if (runs)
+		(void)err_set(&refusal, ERR_INPUT, "the sandbox refuses the input of a tool");
+	remote_session_op_failed(s, &refusal);
+	code_session_let_go(&s->port);
+}
+
+/* What no sandbox that has the tool would refuse. */
+static void
+ask_plain(struct remote_session *s, enum code_kind kind)
+{
+	write_request(s, kind,
+	    kind == CODE_BASH ? STR("{\"command\":\"true\"}")
+			      : STR("{\"command\":\"view\",\"path\":\".\"}"),
+	    1000);
+	ask_exec(s, 1000, on_plain_ran);
+}
+
+static void
 on_ran(void *arg, int status, struct str answer, const struct err *err)
 {
 	struct remote_session *s = arg;
@@ -198,36 +251,33 @@ on_ran(void *arg, int status, struct str answer, const struct err *err)
 		}
 	}
 	s->has_result = err == NULL;
-	if (err != NULL)
+	if (err == NULL)
+		remote_kinds_learn(remote_backend_of(s), op->code_kind, true);
+	if (err != NULL && err->code == ERR_UNSUPPORTED &&
+	    remote_kinds_is_open(remote_backend_of(s), op->code_kind)) {
+		s->refusal = *err;
+		ask_plain(s, op->code_kind);
+	} else if (err != NULL) {
 		remote_session_op_failed(s, err);
-	else if (lists_files(s, op))
+	} else if (lists_files(s, op)) {
 		ask_listing(s, on_listed_after);
-	else
+	} else {
 		collect(s, NULL, NULL, 0);
+	}
 	code_session_let_go(&s->port);
 }
 
 static void
 post(struct remote_session *s, struct code_op *op)
 {
-	const struct code_config *cfg = &s->port.backend->cfg;
-	struct buf url = BUF_INIT(8192), input = BUF_INIT(8u * CODE_SOURCE_MAX);
-	buf_printf(&url, "%s/exec", s->url);
+	struct buf input = BUF_INIT(8u * CODE_SOURCE_MAX);
 	if (op->edit != NULL)
 		protocol_write_edit(op->edit, &input);
 	else
 		protocol_write_program(op->code_kind, str_n(op->source, op->source_len), &input);
-	buf_clear(&s->call.request);
-	protocol_write_exec(op->code_kind, buf_str(&input), op->timeout_ms, &s->call.request);
-	const struct remote_ask ask = {.method = "POST",
-	    .url = buf_str(&url),
-	    .content_type = STR("application/json"),
-	    /* Both outputs, each byte escaped. */
-	    .max_answer = (size_t)12 * cfg->output_bytes + (1u << 20),
-	    .timeout_ms = op->timeout_ms + REMOTE_ANSWER_MS};
-	remote_call_start(&s->call, remote_backend_of(s), &ask, on_ran);
+	write_request(s, op->code_kind, buf_str(&input), op->timeout_ms);
+	ask_exec(s, op->timeout_ms, on_ran);
 	buf_done(&input);
-	buf_done(&url);
 }
 
 void

@@ -70,6 +70,12 @@ code_backend_opens_early(const struct code_backend *b)
 	return b->ops->opens_early;
 }
 
+uint32_t
+code_backend_kinds(const struct code_backend *b)
+{
+	return b->ops->kinds != NULL ? b->ops->kinds(b) : CODE_KINDS_ALL;
+}
+
 bool
 code_backend_converts(const struct code_backend *b)
 {

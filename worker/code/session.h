@@ -25,6 +25,7 @@ struct code_session;
 struct code_open; /* an open that has not answered yet */
 
 enum code_kind { CODE_PYTHON, CODE_BASH, CODE_EDITOR, CODE_CONVERT };
+#define CODE_KINDS_ALL 7u /* 1 << kind: python, bash, editor */
 
 /* Text of a document, by a fixed set of programs. */
 enum code_extractor {
@@ -91,6 +92,8 @@ void code_backend_set_config(struct code_backend *b, const struct code_config *c
 bool code_backend_ready(const struct code_backend *b, struct str *ret_why_not);
 /* A session is to be opened before the model is asked, so that its failure can be an HTTP error. */
 bool code_backend_opens_early(const struct code_backend *b);
+/* 1 << enum code_kind: what it runs, as far as is known. Python always. */
+uint32_t code_backend_kinds(const struct code_backend *b);
 /* Seconds to name to a client after ERR_BUSY; inside on_open. */
 uint32_t code_backend_retry_after_s(const struct code_backend *b);
 /* Its sessions read documents, code_session_convert(). */

@@ -160,7 +160,12 @@ session_failed(struct turn *t, const struct err *err)
 	log_warn("code execution failed", LOG_C("request_id", t->req->id), LOG_ERR(err));
 	struct str why = STR("the code sandbox failed");
 	if (err->code == ERR_UNSUPPORTED)
-		why = STR("the code sandbox does not run this kind of tool");
+		why = (t->plan.decision.kinds & TOOL_MASK_PYTHON) != 0
+			  ? STR("the code sandbox does not run this kind of tool; write Python for "
+				"code_execution instead")
+			  : STR("the code sandbox does not run this kind of tool");
+	else if (!is_broken && err->code == ERR_INPUT)
+		why = STR("the code sandbox refuses this input; nothing was run");
 	if (is_broken) {
 		code_session_close(&t->session);
 		why = STR("the code sandbox failed; variables and files of earlier calls are lost");
