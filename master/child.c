@@ -85,7 +85,7 @@ child_by_pid(struct master *m, pid_t pid)
 {
 	struct child *c;
 	TAILQ_FOREACH(c, &m->children, link)
-		if (c->pid == pid)
+		if (c->pid == pid && c->state != CHILD_GONE) /* whose number may be used again */
 			return c;
 	return NULL;
 }
