@@ -10,6 +10,8 @@
 
 TestSuite(turn, .timeout = 180);
 
+#define ALL_KINDS "{\"type\":\"code_execution_20250825\",\"name\":\"code_execution\"}"
+
 static void
 ask_model(struct server *s, const char *path, const char *model, const char *prompt,
     const char *tools, bool stream, struct reply *r)
@@ -44,7 +46,8 @@ Test(turn, messages_on_a_chat_model_show_the_native_blocks)
 	const json_t *use, *result;
 
 	ask_model(s, "/v1/messages", "fake:tool",
-	    "run: print(6 * 7)\nopen('made.txt', 'w').write('hello')", "[" DATED "]", false, &r);
+	    "run: print(6 * 7)\nopen('made.txt', 'w').write('hello')", "[" ALL_KINDS "]", false,
+	    &r);
 	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	root = reply_json(&r);
 	use = find_block(root, "server_tool_use");
@@ -84,7 +87,7 @@ Test(turn, runs_of_code_are_bounded_for_a_request)
 	buf_add(&prompt, STR("run: 1"));
 	for (int i = 1; i < 258; i++)
 		buf_add(&prompt, STR("\n---\n1"));
-	ask_model(s, "/v1/messages", "fake:parallel", prompt.ptr, "[" DATED "]", false, &r);
+	ask_model(s, "/v1/messages", "fake:parallel", prompt.ptr, "[" ALL_KINDS "]", false, &r);
 	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	for (const char *p = r.body.ptr; (p = strstr(p, "too_many_requests")) != NULL; p++)
 		n++;
@@ -116,7 +119,7 @@ Test(turn, a_messages_stream_holds_the_same_blocks)
 	struct reply r;
 	const char *use, *result, *stop;
 
-	ask_model(s, "/v1/messages", "fake:tool", "run: print(6 * 7)", "[" DATED "]", true, &r);
+	ask_model(s, "/v1/messages", "fake:tool", "run: print(6 * 7)", "[" ALL_KINDS "]", true, &r);
 	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	use = strstr(r.body.ptr, "\"server_tool_use\"");
 	result = strstr(r.body.ptr, "\"code_execution_tool_result\"");
@@ -153,7 +156,7 @@ Test(turn, calls_of_one_turn_share_a_session_and_run_in_order)
 	struct reply r;
 
 	ask_model(s, "/v1/messages", "fake:parallel", "run: x = 20\n---\nprint(x + 22)",
-	    "[" DATED "]", false, &r);
+	    "[" ALL_KINDS "]", false, &r);
 	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	cr_expect(strstr(r.body.ptr, "\"stdout\":\"42\\n\"") != NULL, "%s", r.body.ptr);
 	reply_done(&r);
@@ -166,7 +169,7 @@ Test(turn, a_round_cap_is_told_in_the_dialects_way)
 	struct reply r;
 	json_t *root;
 
-	ask_model(s, "/v1/messages", "fake:forever", "go", "[" DATED "]", false, &r);
+	ask_model(s, "/v1/messages", "fake:forever", "go", "[" ALL_KINDS "]", false, &r);
 	cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	root = reply_json(&r);
 	cr_expect_str_eq(at(root, "stop_reason"), "pause_turn", "%s", r.body.ptr);
@@ -184,7 +187,8 @@ Test(turn, half_a_program_is_never_run)
 	struct server *s = start_with_sandbox();
 	struct reply r;
 
-	ask_model(s, "/v1/messages", "fake:badjson", "run: print('ran')", "[" DATED "]", false, &r);
+	ask_model(
+	    s, "/v1/messages", "fake:badjson", "run: print('ran')", "[" ALL_KINDS "]", false, &r);
 	cr_assert_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 	cr_expect(strstr(r.body.ptr, "ran\\n") == NULL, "%s", r.body.ptr);
 	reply_done(&r);
@@ -198,7 +202,7 @@ Test(turn, a_declared_tool_that_is_not_called_leases_nothing)
 	struct reply r;
 
 	for (int i = 0; i < 5; i++) {
-		ask_model(s, "/v1/messages", "fake:text", "hi", "[" DATED "]", i % 2, &r);
+		ask_model(s, "/v1/messages", "fake:text", "hi", "[" ALL_KINDS "]", i % 2, &r);
 		cr_expect_eq(r.status, 200, "%ld %s", r.status, r.body.ptr);
 		reply_done(&r);
 	}
@@ -219,7 +223,8 @@ Test(turn, a_large_conversation_arrives_whole)
 		buf_printf(&prompt, "line %d of a long text with \"quotes\" and \\ signs; ", i);
 	buf_add(&prompt, STR("run: print(40 + 2)"));
 	for (int stream = 0; stream < 2; stream++) {
-		ask_model(s, "/v1/messages", "fake:tool", prompt.ptr, "[" DATED "]", stream, &r);
+		ask_model(
+		    s, "/v1/messages", "fake:tool", prompt.ptr, "[" ALL_KINDS "]", stream, &r);
 		cr_expect_eq(r.status, 200, "%ld %.300s", r.status, r.body.ptr);
 		cr_expect(
 		    strstr(r.body.ptr, "code_execution_tool_result") != NULL, "%.300s", r.body.ptr);
