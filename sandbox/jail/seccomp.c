@@ -35,17 +35,16 @@
 static const char *const allowed[] = {
     /* files */
     "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
-    "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
-    "fchmodat", "fchmodat2", "fchown", "fchownat", "fdatasync", "flock", "fstat", "fstatfs",
-    "fsync", "ftruncate", "futimesat", "getcwd", "getdents", "getdents64", "lchown", "link",
-    "linkat", "lseek", "lstat", "mkdir", "mkdirat", "newfstatat", "open", "openat", "openat2",
-    "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead",
-    "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2", "rmdir", "sendfile",
-    "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "truncate", "umask",
+    "dup2", "dup3", "faccessat", "faccessat2", "fallocate", "fchdir", "fchmod", "fchmodat",
+    "fchmodat2", "fchown", "fchownat", "flock", "fstat", "fstatfs", "ftruncate", "futimesat",
+    "getcwd", "getdents", "getdents64", "lchown", "link", "linkat", "lseek", "lstat", "mkdir",
+    "mkdirat", "newfstatat", "pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2",
+    "read", "readahead", "readlink", "readlinkat", "readv", "rename", "renameat", "renameat2",
+    "rmdir", "sendfile", "stat", "statfs", "statx", "symlink", "symlinkat", "truncate", "umask",
     "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
     /* memory */
     "brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mprotect", "mremap",
-    "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
+    "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
     /* processes and threads */
     "arch_prctl", "capget", "execve", "execveat", "exit", "exit_group", "fork", "futex",
     "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "get_robust_list", "getcpu",
@@ -72,6 +71,11 @@ static const char *const allowed[] = {
     /* the rest */
     "getrandom", "sysinfo", "uname"};
 
+/* Nothing happens, and the caller is told that it did: all that a session may write is memory, but
+ * each of these on a file of /usr, which it only reads, would flush the host's disk, or drop what
+ * the host has of it in memory. */
+#define NOT_DONE 0
+
 static const struct {
 	int sys_errno;
 	const char *names[64];
@@ -86,10 +90,24 @@ static const struct {
 		"process_vm_writev", "ptrace", "quotactl", "reboot", "request_key", "setdomainname",
 		"sethostname", "setns", "settimeofday", "swapoff", "swapon", "sync", "syncfs",
 		"syslog", "umount2", "unshare", "userfaultfd", "vhangup"}},
-    {EAFNOSUPPORT, {"socket"}},
+    {EAFNOSUPPORT, {"socket"}}, {NOT_DONE, {"fdatasync", "fsync", "sync_file_range"}},
     {ENOTSUP,
 	{"fgetxattr", "flistxattr", "fremovexattr", "fsetxattr", "getxattr", "lgetxattr",
 	    "listxattr", "llistxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr"}}};
+
+/* When (argument & mask) == value; the other values stand below. A file that is read past the
+ * host's memory costs its disk every time. */
+static const struct {
+	const char *name;
+	unsigned arg;
+	uint64_t mask, value;
+	int sys_errno;
+} denied_by_argument[] = {
+    {"msync", 2, MS_SYNC, MS_SYNC, NOT_DONE},
+    {"fadvise64", 3, POSIX_FADV_DONTNEED, POSIX_FADV_DONTNEED, NOT_DONE},
+    {"open", 1, O_DIRECT, O_DIRECT, EINVAL},
+    {"openat", 2, O_DIRECT, O_DIRECT, EINVAL},
+};
 
 /* Allowed when (argument & mask) == value; anything else: ENOSYS, or `otherwise` if not 0. */
 static const struct {
@@ -99,6 +117,10 @@ static const struct {
 } by_argument[] = {
     {"socketpair", 0, LOW32, AF_UNIX},
     {"mmap", 3, MAP_HUGETLB, 0},
+    {"msync", 2, MS_SYNC, 0},
+    {"fadvise64", 3, POSIX_FADV_DONTNEED, 0},
+    {"open", 1, O_DIRECT, 0},
+    {"openat", 2, O_DIRECT, 0},
     {"fcntl", 1, LOW32, F_DUPFD},
     {"fcntl", 1, LOW32, F_DUPFD_CLOEXEC},
     {"fcntl", 1, LOW32, F_GETFD},
@@ -185,6 +207,14 @@ add_by_argument(scmp_filter_ctx ctx)
 		    by_argument[i].mask, by_argument[i].value);
 		if (nr >= 0)
 			rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, 1, &c);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(denied_by_argument) && rc == 0; i++) {
+		int nr = number(denied_by_argument[i].name);
+		struct scmp_arg_cmp c = SCMP_CMP64(denied_by_argument[i].arg, SCMP_CMP_MASKED_EQ,
+		    denied_by_argument[i].mask, denied_by_argument[i].value);
+		if (nr >= 0)
+			rc = seccomp_rule_add_array(ctx,
+			    SCMP_ACT_ERRNO((uint32_t)denied_by_argument[i].sys_errno), nr, 1, &c);
 	}
 	struct scmp_arg_cmp itself[] = {SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW32, PRIO_PROCESS),
 	    SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW32, 0)};

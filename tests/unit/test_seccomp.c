@@ -106,6 +106,15 @@ Test(seccomp, the_filter_answers_as_the_policy_says)
 	    {"F_SETLEASE", SYS_fcntl, 0, 1024, 0, DENY(ENOSYS)},
 	    {"inotify_init1", SYS_inotify_init1, 0, 0, 0, DENY(ENOSYS)},
 	    {"syncfs", SYS_syncfs, 0, 0, 0, DENY(EPERM)},
+	    {"fsync", SYS_fsync, 3, 0, 0, DENY(0)},
+	    {"fdatasync", SYS_fdatasync, 3, 0, 0, DENY(0)},
+	    {"sync_file_range", SYS_sync_file_range, 3, 0, 0, DENY(0)},
+	    {"msync that waits", SYS_msync, 0, 4096, 4, DENY(0)},
+	    {"openat", SYS_openat, 0, 0, 0x80000, SECCOMP_RET_ALLOW},
+	    {"openat past the host's memory", SYS_openat, 0, 0, 0x84000, DENY(EINVAL)},
+	    {"open past the host's memory", SYS_open, 0, 0x4000, 0, DENY(EINVAL)},
+	    {"openat2, whose flags nobody sees", SYS_openat2, 0, 0, 0, DENY(ENOSYS)},
+	    {"msync as a question", SYS_msync, 0, 4096, 1, SECCOMP_RET_ALLOW},
 	    {"setxattr", SYS_setxattr, 0, 0, 0, DENY(ENOTSUP)},
 	};
 	struct jail_filter f = {0};
@@ -118,6 +127,11 @@ Test(seccomp, the_filter_answers_as_the_policy_says)
 	struct seccomp_data huge = {
 	    .nr = SYS_mmap, .arch = AUDIT_ARCH_X86_64, .args = {0, 2u << 20, 3, 0x40022, ~0ull, 0}};
 	cr_assert_eq(evaluate(&f, &huge), DENY(ENOSYS), "huge pages");
+	struct seccomp_data advice = {
+	    .nr = SYS_fadvise64, .arch = AUDIT_ARCH_X86_64, .args = {3, 0, 0, 4, 0, 0}};
+	cr_assert_eq(evaluate(&f, &advice), DENY(0), "what the host has in memory is dropped");
+	advice.args[3] = 2;
+	cr_assert_eq(evaluate(&f, &advice), SECCOMP_RET_ALLOW, "it will read on");
 	jail_filter_done(&f);
 }
 
