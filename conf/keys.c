@@ -178,15 +178,16 @@ static const struct conf_key KEYS[] = {
     {NUMBER(sandbox_open_files, "256", NULL, 16, 65536, SPAWNER, "Open files of one process.")},
     {NUMBER(sandbox_output_bytes, "1048576", "bytes", 1024, 64 * MIB, SPAWNER,
 	"Bytes of output kept of one execution, for each of stdout and stderr.")},
-    /* Each has an id of the range that the sandbox gets (sandbox/jail/jail.h). */
-    {AUTO(sandbox_max_sessions, "auto", NULL, 1, 64000, SPAWNER,
+    /* Each has an id of the range that a spawner gets (sandbox/jail/jail.h). */
+    {AUTO(sandbox_max_sessions, "auto", NULL, 1, 15000, SPAWNER,
 	"Sessions at a time; auto: from the host's memory.")},
     {AUTO(sandbox_max_sessions_per_workspace, NULL, NULL, 1, 65536, SPAWNER,
 	"Sessions at a time of one workspace.")},
     {NUMBER(sandbox_queue_ms, "10000", "ms", 0, 600000, SPAWNER,
 	"Time that a request waits for a free session before it is answered with 503.")},
     {NUMBER(sandbox_uid_base, "1900000000", NULL, 65536, 4000000000ull, SPAWNER,
-	"First of the host's user ids that sessions run under, when started as root.")},
+	"First of the host's 65,536 user ids for sessions, when started as root; a spawner has a "
+	"quarter.")},
     {FLAG(sandbox_require_cgroup, "false", SPAWNER,
 	"Refuse to run code where a session's memory cannot be bounded by a cgroup.")},
     {TEXT(sandbox_serve, KT_LISTEN, NULL, SNAPSHOT,

@@ -45,6 +45,8 @@ lease_size(uint32_t type)
 	case LEASE_MSG_DRAIN:
 	case LEASE_MSG_LOG:
 		return sizeof(struct lease_worker);
+	case LEASE_MSG_ELSEWHERE:
+		return sizeof(struct lease_elsewhere);
 	case LEASE_MSG_SELFTEST:
 		return sizeof(struct lease_selftest);
 	case LEASE_MSG_STATE:
@@ -110,7 +112,7 @@ fields_ok(const union lease_msg *m)
 	case LEASE_MSG_RELEASE:
 		return m->release.reserved == 0;
 	case LEASE_MSG_STATS:
-		return m->stats.zygote < LEASE_ZYGOTE_STATES_ &&
+		return m->stats.zygote < LEASE_ZYGOTE_STATES_ && m->stats.is_draining <= 1 &&
 		       text_ok(m->stats.zygote_text, sizeof(m->stats.zygote_text));
 	default:
 		return true;

@@ -5,11 +5,12 @@
  * receive.
  * master to spawner (FD_CTL): SETTINGS once, first; ADD_WORKER with the spawner's end of a new
  *   SEQPACKET pair made for that worker; REMOVE_WORKER; LOG with the new log file; DRAIN (lends
- * nothing more, forgets who waits, ends with its last lease); STOP. EOF ends it. spawner to master:
- * SELFTEST after the self-test (its READY), also when everything is refused; STATS when something
- * changed, once a second at most. spawner to worker (FD_SPAWNER): STATE when known and on change;
- * ANSWER with LEASE_FDS descriptors. worker to spawner: LEASE, RELEASE (also cancels a waiting
- * LEASE). EOF ends its leases.
+ * nothing more, forgets who waits, ends with its last lease); ELSEWHERE (so many of its sessions
+ * are lent by spawners before it); STOP. EOF ends it. spawner to master: SELFTEST after the
+ * self-test (its READY), also when everything is refused; STATS when something changed, once a
+ * second at most, and at once when told to drain. spawner to worker (FD_SPAWNER): STATE when known
+ * and on change; ANSWER with LEASE_FDS descriptors. worker to spawner: LEASE, RELEASE (also cancels
+ * a waiting LEASE). EOF ends its leases.
  */
 #ifndef OTARI_IPC_LEASE_H
 #define OTARI_IPC_LEASE_H
@@ -25,6 +26,10 @@
 #define LEASE_WORKSPACE_MAX 64
 #define LEASE_PATH_MAX      256
 #define LEASE_NO_ZYGOTE     "-"
+/* Host user ids of one spawner, and how many such ranges from sandbox_uid_base on the master gives
+ * to one spawner at a time. */
+#define LEASE_UIDS       16384u
+#define LEASE_UID_RANGES 4u
 
 enum lease_msg_type {
 	LEASE_MSG_SETTINGS = 0x4f530001,
@@ -33,6 +38,7 @@ enum lease_msg_type {
 	LEASE_MSG_STOP,
 	LEASE_MSG_DRAIN,
 	LEASE_MSG_LOG,
+	LEASE_MSG_ELSEWHERE,
 	LEASE_MSG_SELFTEST,
 	LEASE_MSG_STATE,
 	LEASE_MSG_LEASE,
@@ -64,7 +70,8 @@ struct sandbox_settings {
 	uint32_t cpu_percent;                /* of one processor, for one session; 0 = no bound */
 	uint32_t require_cgroup;             /* 1: without a memory cgroup every lease is refused */
 	uint32_t no_cgroup;                  /* 1: none is tried (tests) */
-	uint32_t uid_base; /* 0 = one id; else this and the 65,535 after it belong to the sandbox */
+	uint32_t
+	    uid_base; /* 0 = one id; else the first of LEASE_UIDS that are this spawner's alone */
 	uint32_t log_level; /* enum log_level */
 	uint32_t log_json;  /* 0 or 1 */
 };
@@ -115,6 +122,10 @@ struct lease_worker { /* ADD_WORKER and LOG (one fd each), REMOVE_WORKER, DRAIN,
 	uint32_t type;
 	uint32_t worker; /* the master's number for it; 0 where none is meant */
 };
+struct lease_elsewhere {
+	uint32_t type;
+	uint32_t sessions;
+};
 struct lease_selftest {
 	uint32_t type;
 	uint32_t refused;          /* 1: no lease will be given */
@@ -162,6 +173,8 @@ struct lease_stats {
 	uint32_t ready, leased, starting, waiting; /* sessions, and requests for one */
 	uint32_t max;
 	uint32_t zygote_forks; /* of the one that runs */
+	uint32_t is_draining;  /* 0 or 1: nothing is lent any more */
+	uint32_t reserved;
 	uint64_t made, failed; /* sessions since this spawner's start */
 	uint64_t zygotes_failed, memory_kills;
 	uint64_t made_us;            /* all of them together */
@@ -173,6 +186,7 @@ union lease_msg {
 	uint32_t type;
 	struct lease_settings settings;
 	struct lease_worker worker;
+	struct lease_elsewhere elsewhere;
 	struct lease_selftest selftest;
 	struct lease_state state;
 	struct lease_request request;

@@ -1,5 +1,6 @@
 #include "master/link.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +22,9 @@ struct link {
 	struct child *child;
 	int fd;
 	struct event *ev;
+	uint32_t range;          /* of user ids: of nobody else as long as this is there */
+	uint32_t max, elsewhere; /* sessions: of its settings, and lent by others as it was told */
+	bool may_lend;           /* workers got sockets to it */
 	bool has_report;
 	struct lease_selftest report;
 	struct lease_stats stats;
@@ -77,6 +81,9 @@ tell(struct link *l, const void *msg, const int *fds, size_t nfds)
 	struct err e;
 	if (lease_send(l->fd, msg, fds, nfds, &e) == ERR_OK)
 		return true;
+	/* It has ended: that says what happened. */
+	if (e.sys_errno == EPIPE || e.sys_errno == ECONNRESET)
+		return false;
 	child_kill(l->child, e.msg);
 	return false;
 }
@@ -89,6 +96,64 @@ stop(struct link *l)
 		return;
 	if (tell(l, &msg, NULL, 0))
 		child_set_state(l->child, CHILD_DRAINING, clock_mono_ms() + CHILD_GRACE_MS);
+}
+
+static bool
+is_range_used(const struct master *m, uint32_t range)
+{
+	const struct child *c;
+	TAILQ_FOREACH(c, &m->children, link)
+		if (c->spawner_link != NULL && c->spawner_link->range == range)
+			return true;
+	return false;
+}
+
+/* One that no living spawner has, the longest out of use: what a killed one leaves may take a
+ * moment to die. False: all are in use. */
+static bool
+take_range(struct master *m)
+{
+	for (uint32_t i = 1; i <= LEASE_UID_RANGES; i++) {
+		uint32_t range = (m->link_range + i) % LEASE_UID_RANGES;
+		if (!is_range_used(m, range)) {
+			m->link_range = range;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Sessions that it may still have lent: one that drains says so, and it gets less. */
+static uint32_t
+may_have_lent(const struct link *l)
+{
+	if (!l->may_lend || (l->has_report && l->report.refused != 0))
+		return 0;
+	return l->stats.is_draining != 0 ? l->stats.leased : l->max;
+}
+
+/* What all others lend is not for this one to lend. */
+static void
+tell_elsewhere(struct link *l)
+{
+	const struct child *c;
+	struct lease_elsewhere msg = {LEASE_MSG_ELSEWHERE, 0};
+	TAILQ_FOREACH(c, &l->m->children, link)
+		if (c->spawner_link != NULL && c->spawner_link != l)
+			msg.sessions += may_have_lent(c->spawner_link);
+	if (msg.sessions == l->elsewhere || !child_state_is_wanted(l->child->state))
+		return;
+	l->elsewhere = msg.sessions;
+	(void)tell(l, &msg, NULL, 0);
+}
+
+static void
+tell_all_elsewhere(struct master *m)
+{
+	if (m->link != NULL)
+		tell_elsewhere(m->link);
+	if (m->next_link != NULL)
+		tell_elsewhere(m->next_link);
 }
 
 /* Sessions that it lent go on in it; what waits is asked for again from the next one. */
@@ -120,6 +185,7 @@ hand_over(struct master *m)
 	m->link = m->next_link;
 	m->next_link = NULL;
 	m->spawner.child = m->link->child;
+	m->link->may_lend = true;
 	send_sockets(m);
 	if (old != NULL)
 		drain(old);
@@ -160,6 +226,8 @@ on_stats(struct link *l, const struct lease_stats *s)
 		board_gauge(l->child->slot, BG_POOL_READY, s->ready);
 	}
 	l->stats = *s;
+	if (l != m->link)
+		tell_all_elsewhere(m);
 }
 
 static void
@@ -174,6 +242,9 @@ on_link(evutil_socket_t fd, short what, void *arg)
 	enum err_code rc = lease_recv(fd, &msg, fds, &nfds, &e);
 	if (rc == ERR_BUSY)
 		return;
+	/* One that ended without having read all that it was told. */
+	if (rc == ERR_IO && e.sys_errno == ECONNRESET)
+		rc = ERR_NOTFOUND;
 	if (rc == ERR_OK) {
 		for (size_t i = 0; i < nfds; i++)
 			fd_close(&fds[i]);
@@ -202,6 +273,10 @@ open_link(struct master *m)
 	struct child *c;
 	int ctl;
 	struct spawn_fd fds[] = {{m->init_exe_fd, FD_INIT_EXE}};
+	if (!take_range(m)) {
+		log_notice("a new spawner waits until one that drains has ended");
+		return NULL;
+	}
 	cgroups_step_aside(m);
 	cgroups_sweep(m); /* of a master before this one */
 	if (spawn_role(m, ROLE_SPAWNER, 0, fds, ARRAY_LEN(fds), &c, &ctl, &e) != ERR_OK) {
@@ -213,12 +288,18 @@ open_link(struct master *m)
 	c->spawner_link = l;
 	l->m = m;
 	l->child = c;
+	l->range = m->link_range;
 	l->fd = ctl;
 	l->ev = event_new(m->base, ctl, EV_READ | EV_PERSIST, on_link, l);
 	CHECK(l->ev != NULL && event_add(l->ev, NULL) == 0);
 	struct lease_settings s = {.type = LEASE_MSG_SETTINGS};
 	link_settings(&m->conf, &s.settings);
-	(void)tell(l, &s, NULL, 0); /* when it fails the child is killed, and its end handled */
+	if (s.settings.uid_base != 0)
+		s.settings.uid_base += l->range * LEASE_UIDS;
+	l->max = s.settings.max_sessions;
+	/* When it fails the child is killed, and its end handled. */
+	if (tell(l, &s, NULL, 0))
+		tell_elsewhere(l);
 	return l;
 }
 
@@ -226,9 +307,11 @@ bool
 link_start_spawner(struct master *m)
 {
 	CHECK(m->link == NULL);
+	m->is_link_due = false;
 	m->link = open_link(m);
 	if (m->link == NULL)
 		return false;
+	m->link->may_lend = true;
 	m->spawner.child = m->link->child;
 	m->board->sandbox_state = SANDBOX_TESTING;
 	send_sockets(m);
@@ -245,6 +328,7 @@ link_replace_spawner(struct master *m)
 	if (m->link == NULL)
 		return; /* its seat is filled with the new settings anyway */
 	m->next_link = open_link(m);
+	m->is_link_due = m->next_link == NULL; /* when another one has ended */
 }
 
 int
@@ -349,6 +433,7 @@ link_retire(struct master *m)
 {
 	if (m->next_link != NULL)
 		child_kill(m->next_link->child, NULL);
+	m->is_link_due = false;
 	if (m->link == NULL)
 		return;
 	leave_current(m);
@@ -374,6 +459,9 @@ link_lost(struct master *m, struct child *spawner)
 		give_up_current(m);
 	}
 	mem_free(l);
+	tell_all_elsewhere(m);
+	if (m->is_link_due && m->link != NULL && !master_is_stopping(m))
+		link_replace_spawner(m);
 }
 
 const struct lease_selftest *

@@ -84,6 +84,8 @@ struct master {
 	struct snapshots *snapshots;
 	struct link *link;      /* to the spawner that workers use; NULL: none runs */
 	struct link *next_link; /* to one with newer settings, until its self-test is over */
+	uint32_t link_range;    /* of user ids, that the last spawner got */
+	bool is_link_due;       /* newer settings wait for a range */
 	char *cgroup_own;       /* that we stepped out of; NULL: none */
 	unsigned cgroup_sweeps; /* ticks that may still find something to remove */
 	struct control *control;

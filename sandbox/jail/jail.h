@@ -48,7 +48,7 @@ struct jail {
 
 /* uid (inside the spawner's user namespace) of session slot n. */
 #define JAIL_SLOT_UID 1000u
-#define JAIL_RANGE    65536u
+#define JAIL_RANGE    LEASE_UIDS
 #define JAIL_JOINS    3u
 
 /* --- userns.c: step 1, in the single-threaded process that exec'd -------------------------------

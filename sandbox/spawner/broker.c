@@ -145,6 +145,9 @@ on_master(evutil_socket_t fd, short what, void *arg)
 		broker_stop(b, 0);
 	} else if (m.type == LEASE_MSG_DRAIN) {
 		lend_drain(b);
+	} else if (m.type == LEASE_MSG_ELSEWHERE) {
+		b->elsewhere = m.elsewhere.sessions;
+		lend_step(b);
 	} else if (m.type == LEASE_MSG_LOG) {
 		return;
 	} else if (m.type == LEASE_MSG_REMOVE_WORKER) {

@@ -42,7 +42,7 @@ TAILQ_HEAD(broker_workers, broker_worker);
 /* Beside max_sessions: the self-test's, the zygote's test's, and those that are not clean yet. */
 #define BROKER_SPARE_SLOTS 4u
 /* What conf/keys.c lets an operator ask for at most. */
-#define BROKER_SESSIONS_MAX 64000u
+#define BROKER_SESSIONS_MAX 15000u
 _Static_assert(JAIL_SLOT_UID + BROKER_SESSIONS_MAX + BROKER_SPARE_SLOTS <= JAIL_RANGE,
     "every slot has a user id");
 
@@ -60,6 +60,7 @@ struct broker {
 	struct session_list idle_born, idle_cold; /* by their lend link; what died is still there */
 	struct queue queue;
 	size_t total;
+	uint32_t elsewhere;   /* of max_sessions, lent by spawners that drain */
 	bool is_draining;     /* ends with its last lease */
 	bool is_holding_back; /* after a failed start, until ev_refill */
 	struct session *test;
@@ -98,6 +99,7 @@ struct session *lend_new_session(struct broker *b, bool is_born);
 
 /* stats.c */
 void stats_changed(struct broker *b); /* the master is told soon */
+void stats_tell(struct broker *b);    /* at once */
 void stats_made(struct broker *b, const struct session *s);
 
 /* bounds.c */

@@ -300,7 +300,7 @@ refill(struct broker *b)
 	size_t wanted = b->queue.servable;
 	/* With a zygote the pool is of its children; the others go as these come. */
 	bool is_born = zygote_is_ready(b);
-	while (!b->is_holding_back && b->total < b->settings.max_sessions) {
+	while (!b->is_holding_back && b->total + b->elsewhere < b->settings.max_sessions) {
 		size_t coming = t.starting + t.idle_born + (is_born ? 0 : t.idle_cold);
 		if (t.starting >= BROKER_STARTING_MAX || coming >= wanted + b->settings.pool_size)
 			break;
@@ -328,6 +328,7 @@ lend_drain(struct broker *b)
 	TAILQ_FOREACH(s, &b->sessions, link)
 		if (s->state != SESSION_LEASED)
 			session_kill(s);
+	stats_tell(b); /* what is lent now only gets less */
 	lend_step(b);
 }
 
@@ -346,6 +347,7 @@ void
 lend_step(struct broker *b)
 {
 	if (b->is_draining) {
+		stats_changed(b);
 		end_when_drained(b);
 		return;
 	}

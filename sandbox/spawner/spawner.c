@@ -17,7 +17,8 @@
 #include "sandbox/spawner/broker.h"
 
 #define EXIT_DO_NOT_RESPAWN 2
-#define NOBODY              65534
+#define NOBODY              65534 /* of the host */
+#define NOBODY_INSIDE       1     /* of a range */
 
 /* Nothing but what the spawner needs stays open, readable or inherited. */
 static bool
@@ -68,8 +69,10 @@ refuse(struct broker *b, const struct jail_fail *f)
 	/* It goes on reading what workers send: not as root. */
 	if (geteuid() == 0) {
 		(void)setgroups(0, NULL);
-		(void)!setresgid(NOBODY, NOBODY, NOBODY);
-		(void)!setresuid(NOBODY, NOBODY, NOBODY);
+		if (setresgid(NOBODY, NOBODY, NOBODY) != 0)
+			(void)!setresgid(NOBODY_INSIDE, NOBODY_INSIDE, NOBODY_INSIDE);
+		if (setresuid(NOBODY, NOBODY, NOBODY) != 0)
+			(void)!setresuid(NOBODY_INSIDE, NOBODY_INSIDE, NOBODY_INSIDE);
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	}
 	report_refuse(b, f);

@@ -44,11 +44,9 @@ count_sessions(const struct broker *b, struct lease_stats *st)
 	}
 }
 
-static void
-on_time(evutil_socket_t fd, short what, void *arg)
+void
+stats_tell(struct broker *b)
 {
-	(void)fd, (void)what;
-	struct broker *b = arg;
 	struct lease_stats *st = &b->stats;
 	struct err e;
 	st->type = LEASE_MSG_STATS;
@@ -56,12 +54,20 @@ on_time(evutil_socket_t fd, short what, void *arg)
 	st->zygote_forks = b->zygote.forks;
 	st->waiting = (uint32_t)b->queue.waiting;
 	st->max = b->settings.max_sessions;
+	st->is_draining = b->is_draining;
 	count_sessions(b, st);
 	(void)snprintf(st->zygote_text, sizeof(st->zygote_text), "%s",
 	    st->zygote == LEASE_ZYGOTE_READY ? "" : b->zygote.why);
 	/* A master that is busy gets the next one. */
 	if (lease_send(FD_CTL, st, NULL, 0, &e) != ERR_OK)
 		stats_changed(b);
+}
+
+static void
+on_time(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	stats_tell(arg);
 }
 
 void

@@ -1,4 +1,6 @@
 /* The master and its spawners: killed, replaced, and what runs in them meanwhile. */
+#include <sys/stat.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 
 #include <criterion/criterion.h>
 
+#include "ipc/lease.h"
 #include "sandbox/cgroup/cgroup.h"
 #include "tests/integ/program.h"
 #include "tests/integ/streams.h"
@@ -170,6 +173,124 @@ wait_process(struct server *s, const char *title)
 	}
 	cr_assert(false, "no %s", title);
 	return 0;
+}
+
+#define UID_BASE 1900000000u /* sandbox_uid_base of itself */
+
+/* Which spawner's range the user is of, that it runs under. */
+static unsigned
+range_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	cr_assert(st.st_uid >= UID_BASE && st.st_uid < UID_BASE + LEASE_UIDS * LEASE_UID_RANGES,
+	    "%u", (unsigned)st.st_uid);
+	return (st.st_uid - UID_BASE) / LEASE_UIDS;
+}
+
+/* A call that waits in a process of that name; what is made in a spawner's first moments may take
+ * longer than its queue. */
+static int
+hold(struct server *s, const char *name, pid_t *ret_pid)
+{
+	char body[512];
+	pid_t pids[16];
+	(void)snprintf(body, sizeof(body),
+	    CODE_BODY("import subprocess; subprocess.run(['sleep', '%s']); print(6 * 7)"), name);
+	for (int i = 0; i < 20; i++) {
+		int fd = stream_open(s, "/v1/messages", body);
+		for (int k = 0; k < 100; k++) {
+			if (server_pids(s, name, pids, 16) == 1) {
+				*ret_pid = pids[0];
+				return fd;
+			}
+			pause_short();
+		}
+		close(fd);
+	}
+	cr_assert(false, "no %s", name);
+	return -1;
+}
+
+Test(spawners, sessions_of_two_spawners_have_other_users_and_are_counted_together)
+{
+	struct server *s = start_sandboxed(&(struct server_opts){
+	    .workers = 1, .conf = "sandbox_max_sessions: 2\nsandbox_queue_ms: 300\n"});
+	char out[4096];
+	struct reply r;
+
+	server_expect(s, "no code session");
+	pid_t first = 0, second = 0;
+	int fd = hold(s, "4712.1", &first);
+	long log_at = server_log_end(s);
+	server_write_conf(s, "sandbox_pids: 40\n");
+	cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+	cr_assert(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at));
+
+	int more = hold(s, "4712.2", &second);
+	if (geteuid() == 0)
+		cr_expect_neq(range_of(first), range_of(second), "both are of %u", range_of(first));
+	server_ask(s, "POST", "/v1/messages", str_c(CODE_BODY("print(6 * 7)")), NULL, &r);
+	cr_expect_eq(r.status, 503, "a third one: %ld %s", r.status, r.body.ptr);
+	reply_done(&r);
+
+	kill(first, SIGTERM);
+	cr_expect(stream_wait(fd, "42\\n"), "it did not go on");
+	close(fd);
+	cr_expect(server_wait_log(s, "this spawner has drained", &log_at));
+	for (int i = 0; i < 50; i++) { /* its place is the new one's now */
+		server_ask(s, "POST", "/v1/messages", str_c(CODE_BODY("print(6 * 7)")), NULL, &r);
+		bool is_done = r.status == 200;
+		reply_done(&r);
+		if (is_done)
+			break;
+		cr_expect_lt(i, 49, "it lends no second one");
+	}
+	kill(second, SIGTERM);
+	cr_expect(stream_wait(more, "42\\n"), "it did not go on");
+	close(more);
+	server_stop(&s);
+}
+
+/* A range of users is given again when all of the spawner that had it is gone. */
+Test(spawners, many_changes_while_calls_run_wait_for_the_first_to_end)
+{
+	struct server *s = start_with_sandbox();
+	pid_t held[4], pids[16];
+	int fds[4];
+	char out[4096], conf[64];
+	long log_at = server_log_end(s);
+
+	for (unsigned i = 0; i < 4; i++) {
+		(void)snprintf(conf, sizeof(conf), "4713.%u", i);
+		fds[i] = hold(s, conf, &held[i]);
+		for (unsigned k = 0; k < i && geteuid() == 0; k++)
+			cr_expect_neq(range_of(held[k]), range_of(held[i]), "%u and %u", k, i);
+		(void)snprintf(conf, sizeof(conf), "sandbox_pids: %u\n", 40 + i);
+		server_write_conf(s, conf);
+		cr_assert_eq(program_otarictl(s, "reload", out, sizeof(out)), 0, "%s", out);
+		cr_assert(server_wait_log(s,
+		    i < 3 ? "\"from\":\"ready\",\"to\":\"draining\""
+			  : "waits until one that drains",
+		    &log_at));
+	}
+	must_run_code(s, "in the one before the last change");
+	cr_expect_eq(server_pids(s, "otari: spawner", pids, 16), 8, "a fifth one");
+	kill(held[1], SIGTERM);
+	cr_expect(stream_wait(fds[1], "42\\n"), "it did not go on");
+	cr_expect(server_wait_log(s, "\"from\":\"ready\",\"to\":\"draining\"", &log_at),
+	    "the last change is forgotten");
+	must_print(s, "with the last change",
+	    CODE_BODY("import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[1])"),
+	    "43\\n");
+	for (unsigned i = 0; i < 4; i++) {
+		kill(held[i], SIGTERM);
+		cr_expect(i == 1 || stream_wait(fds[i], "42\\n"), "%u did not go on", i);
+		close(fds[i]);
+	}
+	server_stop(&s);
 }
 
 Test(spawners, a_running_call_survives_changed_sandbox_settings)
