@@ -50,13 +50,14 @@ make_ends(struct ends *e)
 {
 	size_t n = strlen(driver_text); /* of ours */
 	*e = (struct ends){{-1, -1}, {-1, -1}};
-	/* The driver fits into the pipe. */
+	/* The driver fits into a socket. A pipe may hold two pages: of a user who has many, and that
+	 * may be the user of other sessions too. */
+	ssize_t sent = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->request) == 0 &&
-	    pipe2(e->driver, O_CLOEXEC | O_NONBLOCK) == 0 &&
-	    write(e->driver[1], driver_text, n) == (ssize_t)n &&
-	    fcntl(e->driver[0], F_SETFL, 0) == 0)
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->driver) == 0 &&
+	    (sent = send(e->driver[1], driver_text, n, MSG_DONTWAIT | MSG_NOSIGNAL)) == (ssize_t)n)
 		return true;
-	int saved = errno;
+	int saved = sent > 0 ? ENOBUFS : errno;
 	close_ends(e->request);
 	close_ends(e->driver);
 	errno = saved;

@@ -56,18 +56,14 @@ exec_zygote(const char *path, int ctl, int program, int driver)
 	_exit(127);
 }
 
-/* A pipe that holds the text, to be read until its end. */
+/* A file that holds the text, to be read until its end. (A pipe may be too small: its user may have
+ * many, in sessions.) */
 static bool
-text_pipe(struct str text, int *ret)
+text_file(struct str text, int *ret)
 {
-	int p[2];
-	if (!fd_pipe(p, true))
-		return false;
-	bool ok =
-	    write(p[1], text.ptr, text.len) == (ssize_t)text.len && fd_set_nonblock(p[0], false);
-	fd_close(&p[1]);
-	*ret = p[0];
-	return ok;
+	*ret = fd_memfd("text");
+	return *ret >= 0 && fd_write_all(*ret, text, NULL) == ERR_OK &&
+	       lseek(*ret, 0, SEEK_SET) == 0;
 }
 
 static bool
@@ -86,7 +82,7 @@ zygote_spawn(const struct broker *b, int *ret_fd)
 	int pair[2] = {-1, -1}, program = -1, driver = -1;
 	pid_t pid = -1;
 	if (b->jail.filter.count <= ZYGOTE_INSNS_MAX && fd_socketpair_seqpacket(pair, false) &&
-	    text_pipe(zygote_program(), &program) && text_pipe(zygote_driver(), &driver) &&
+	    text_file(zygote_program(), &program) && text_file(zygote_driver(), &driver) &&
 	    send_setup(b, pair[0]) && fd_set_nonblock(pair[0], true)) {
 		pid = fork();
 		if (pid == 0)

@@ -108,7 +108,8 @@ hold(struct probe_host *h, const char *name, const char *code)
 {
 	static char text[8192], title[96];
 	struct probe_run run;
-	struct code_session *a = probe_open(h, NULL), *b = NULL;
+	/* The last one beside it is made while it holds what it has: two are ready. */
+	struct code_session *a = probe_open(h, NULL), *ready[2] = {NULL}, *b = NULL;
 	(void)snprintf(title, sizeof(title), "one that takes all: %s", name);
 	probe_name(title);
 	if (!EXPECT(a != NULL, "no session"))
@@ -119,6 +120,8 @@ hold(struct probe_host *h, const char *name, const char *code)
 		probe_turn(h, 50);
 	EXPECT(!run.is_done, "ended: %d %s%s", held.return_code, held.out, held.err);
 	int64_t start = clock_mono_ms();
+	for (size_t i = 0; i < 2; i++)
+		ready[i] = probe_open(h, NULL);
 	b = probe_open(h, NULL);
 	if (EXPECT(b != NULL, "no session beside it")) {
 		struct err e = probe_put(h, b, "data", "12", 2);
@@ -129,6 +132,8 @@ hold(struct probe_host *h, const char *name, const char *code)
 	(void)printf("measured  a session beside %-28s %5lld ms\n", name,
 	    (long long)(clock_mono_ms() - start));
 	code_session_close(&b);
+	for (size_t i = 0; i < 2; i++)
+		code_session_close(&ready[i]);
 	code_session_close(&a);
 	for (int i = 0; i < 200 && probe_count("comm", "probe-holds") > 0; i++)
 		probe_turn(h, 50);
