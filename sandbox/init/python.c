@@ -50,8 +50,8 @@ make_ends(struct ends *e)
 {
 	size_t n = strlen(driver_text); /* of ours */
 	*e = (struct ends){{-1, -1}, {-1, -1}};
-	/* The driver fits into a socket. A pipe may hold two pages: of a user who has many, and that
-	 * may be the user of other sessions too. */
+	/* The driver fits into a socket. A pipe may hold two pages: of a user who has many, and
+	 * that may be the user of other sessions too. */
 	ssize_t sent = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->request) == 0 &&
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->driver) == 0 &&

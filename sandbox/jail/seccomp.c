@@ -5,8 +5,11 @@
  * program dies by SIGSYS; only a foreign architecture's calls kill.
  * memfd_create is closed because no quota bounds what such files hold; inotify (and the same of
  * fcntl) because it would tell which of the host's programs are used; syncfs because it flushes the
- * host's disk; huge pages because they come out of the host's store.
- * Comparisons are masked to 32 bits where the kernel takes an int.
+ * host's disk; huge pages because they come out of the host's store; filters of sockets because
+ * they are programs for the kernel; packets in pipes (O_DIRECT) because whoever reads the output
+ * would get a byte at a time. The limit of core files keeps its special value (session_locks.c): to
+ * set it changes nothing and is no error. Comparisons are masked to 32 bits where the kernel takes
+ * an int.
  */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -54,8 +57,8 @@ static const char *const allowed[] = {
     "sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
     "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_yield",
     "set_robust_list", "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setpgid",
-    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid", "tgkill",
-    "tkill", "vfork", "wait4", "waitid",
+    "setregid", "setresgid", "setresuid", "setreuid", "setsid", "setuid", "tgkill", "tkill",
+    "vfork", "wait4", "waitid",
     /* signals, time, waiting */
     "alarm", "clock_getres", "clock_gettime", "clock_nanosleep", "epoll_create", "epoll_create1",
     "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait", "eventfd", "eventfd2", "getitimer",
@@ -67,7 +70,7 @@ static const char *const allowed[] = {
     "timerfd_settime", "times",
     /* connected pairs (socketpair below is the only way to get one) */
     "getpeername", "getsockname", "getsockopt", "recvfrom", "recvmmsg", "recvmsg", "sendmmsg",
-    "sendmsg", "sendto", "setsockopt", "shutdown",
+    "sendmsg", "sendto", "shutdown",
     /* the rest */
     "getrandom", "sysinfo", "uname"};
 
@@ -126,7 +129,6 @@ static const struct {
     {"fcntl", 1, LOW32, F_GETFD},
     {"fcntl", 1, LOW32, F_SETFD},
     {"fcntl", 1, LOW32, F_GETFL},
-    {"fcntl", 1, LOW32, F_SETFL},
     {"fcntl", 1, LOW32, F_GETLK},
     {"fcntl", 1, LOW32, F_SETLK},
     {"fcntl", 1, LOW32, F_SETLKW},
@@ -158,7 +160,6 @@ static const struct {
     {"prctl", 0, LOW32, PR_GET_TIMERSLACK},
     {"prctl", 0, LOW32, PR_SET_VMA},
     /* Of the caller only: init must keep its own. */
-    {"prlimit64", 0, LOW32, 0},
     {"sched_setattr", 0, LOW32, 0},
     {"sched_setparam", 0, LOW32, 0},
     {"sched_setscheduler", 0, LOW32, 0},
@@ -168,6 +169,28 @@ static const struct {
     {"mknodat", 2, S_IFMT, S_IFREG},
     {"mknodat", 2, S_IFMT, S_IFIFO},
     {"mknodat", 2, S_IFMT, 0},
+};
+
+/* Allowed when both are so. */
+static const struct {
+	const char *name;
+	struct {
+		unsigned arg;
+		uint64_t mask, value;
+	} when[2];
+} by_two_arguments[] = {
+    {"fcntl", {{1, LOW32, F_SETFL}, {2, O_DIRECT, 0}}},
+    {"setpriority", {{0, LOW32, PRIO_PROCESS}, {1, LOW32, 0}}},
+    {"prlimit64", {{0, LOW32, 0}, {2, ~0ull, 0}}}, /* to read any */
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_REUSEADDR}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_SNDBUF}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_RCVBUF}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_KEEPALIVE}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_LINGER}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_PASSCRED}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_RCVLOWAT}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_RCVTIMEO}}},
+    {"setsockopt", {{1, LOW32, SOL_SOCKET}, {2, LOW32, SO_SNDTIMEO}}},
 };
 
 #define CLONE_FORBIDDEN                                                                            \
@@ -198,6 +221,40 @@ add_simple(scmp_filter_ctx ctx)
 }
 
 static int
+add_by_two(scmp_filter_ctx ctx)
+{
+	int rc = 0;
+	for (size_t i = 0; i < ARRAY_LEN(by_two_arguments) && rc == 0; i++) {
+		int nr = number(by_two_arguments[i].name);
+		struct scmp_arg_cmp c[2];
+		for (unsigned k = 0; k < 2; k++)
+			c[k] = SCMP_CMP64(by_two_arguments[i].when[k].arg, SCMP_CMP_MASKED_EQ,
+			    by_two_arguments[i].when[k].mask, by_two_arguments[i].when[k].value);
+		if (nr >= 0)
+			rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, nr, 2, c);
+	}
+	return rc;
+}
+
+/* Limits of the caller may be lowered; that of core files stays as it is. */
+static int
+add_limits(scmp_filter_ctx ctx)
+{
+	int set = number("setrlimit"), both = number("prlimit64"), rc = 0;
+	for (uint64_t k = 0; k < RLIM_NLIMITS && rc == 0; k++) {
+		uint32_t action = k == RLIMIT_CORE ? SCMP_ACT_ERRNO(NOT_DONE) : SCMP_ACT_ALLOW;
+		struct scmp_arg_cmp one = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW32, k);
+		struct scmp_arg_cmp three[] = {SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW32, 0),
+		    SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW32, k), SCMP_CMP64(2, SCMP_CMP_NE, 0)};
+		if (set >= 0)
+			rc = seccomp_rule_add_array(ctx, action, set, 1, &one);
+		if (rc == 0)
+			rc = seccomp_rule_add_array(ctx, action, both, 3, three);
+	}
+	return rc;
+}
+
+static int
 add_by_argument(scmp_filter_ctx ctx)
 {
 	int rc = 0;
@@ -216,10 +273,6 @@ add_by_argument(scmp_filter_ctx ctx)
 			rc = seccomp_rule_add_array(ctx,
 			    SCMP_ACT_ERRNO((uint32_t)denied_by_argument[i].sys_errno), nr, 1, &c);
 	}
-	struct scmp_arg_cmp itself[] = {SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, LOW32, PRIO_PROCESS),
-	    SCMP_CMP64(1, SCMP_CMP_MASKED_EQ, LOW32, 0)};
-	if (rc == 0)
-		rc = seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number("setpriority"), 2, itself);
 	/* The kernel takes the low 32 bits of the flags. */
 	struct scmp_arg_cmp no_new =
 	    SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, (uint64_t)(uint32_t)CLONE_FORBIDDEN, 0);
@@ -264,6 +317,10 @@ jail_filter_build(struct jail_filter *ret, struct err *reterr)
 		rc = add_simple(ctx);
 	if (rc == 0)
 		rc = add_by_argument(ctx);
+	if (rc == 0)
+		rc = add_by_two(ctx);
+	if (rc == 0)
+		rc = add_limits(ctx);
 	if (rc != 0)
 		code = err_set(reterr, ERR_INTERNAL, "seccomp rules: %s", strerror(-rc));
 	else

@@ -75,6 +75,11 @@ drop_capabilities(struct jail_fail *f)
 	return true;
 }
 
+/* By 0 the kernel would still hand a crashed process to a program of the host, as root, where
+ * core_pattern names one ("|/usr/lib/systemd/systemd-coredump"); by 1, and by nothing else, it does
+ * not (core(5)), and no file of one byte is written either. */
+#define NO_CORE 1
+
 static bool
 set_limits(const struct sandbox_settings *s, struct jail_fail *f)
 {
@@ -83,7 +88,7 @@ set_limits(const struct sandbox_settings *s, struct jail_fail *f)
 		rlim_t value;
 	} limits[] = {{RLIMIT_NPROC, s->pids}, {RLIMIT_AS, s->memory_bytes},
 	    {RLIMIT_FSIZE, s->file_bytes}, {RLIMIT_NOFILE, s->open_files},
-	    {RLIMIT_CPU, s->cpu_seconds}, {RLIMIT_CORE, 0}, {RLIMIT_STACK, 8u << 20},
+	    {RLIMIT_CPU, s->cpu_seconds}, {RLIMIT_CORE, NO_CORE}, {RLIMIT_STACK, 8u << 20},
 	    {RLIMIT_SIGPENDING, 512}, {RLIMIT_MSGQUEUE, 0}, {RLIMIT_MEMLOCK, 64u << 10},
 	    {RLIMIT_NICE, 0}, {RLIMIT_RTPRIO, 0}};
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {

@@ -1,6 +1,7 @@
 #include "sandbox/spawner/spawner.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -28,6 +29,9 @@ start_clean(void)
 	(void)clearenv();
 	(void)prctl(PR_SET_NAME, "otari");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* FD_CTL tells if the master died before */
+	/* For the zygote as well: sandbox/jail/session_locks.c says why. Root may, whatever it was.
+	 */
+	(void)setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1});
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	sigset_t none;

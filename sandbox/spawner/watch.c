@@ -25,6 +25,7 @@
 
 struct process {
 	pid_t pid, parent;
+	pid_t thread;   /* that has its memory: the first, unless that one has ended */
 	uint64_t bytes; /* resident, anonymous or shared memory */
 	struct session *session;
 };
@@ -57,17 +58,43 @@ field(const char *text, const char *name, unsigned long long *ret)
 	return p != NULL && sscanf(p + strlen(key), "%llu", ret) == 1;
 }
 
+/* What is of the whole process is told of each of its threads that lives; 0: of none. */
+static pid_t
+find_living(pid_t pid, char *text, size_t room)
+{
+	char path[64];
+	pid_t found = 0;
+	uint64_t tid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *d = opendir(path);
+	for (struct dirent *e; d != NULL && found == 0 && (e = readdir(d)) != NULL;)
+		if (str_u64(str_c(e->d_name), &tid) && tid <= INT32_MAX && (pid_t)tid != pid &&
+		    read_proc((pid_t)tid, "status", text, room) > 0 &&
+		    strstr(text, "\nRssAnon:") != NULL)
+			found = (pid_t)tid;
+	if (d != NULL)
+		closedir(d);
+	return found;
+}
+
 static bool
 look_at(pid_t pid, struct process *ret)
 {
 	char text[4096];
+	pid_t thread = pid;
 	unsigned long long parent, anon = 0, shmem = 0;
 	/* The name in the first line is of the code's choice, but has no line end in it. */
 	if (read_proc(pid, "status", text, sizeof(text)) <= 0 || !field(text, "PPid", &parent))
 		return false;
-	(void)field(text, "RssAnon", &anon); /* a dead process has none */
-	(void)field(text, "RssShmem", &shmem);
-	*ret = (struct process){pid, (pid_t)parent, (anon + shmem) * 1024, NULL};
+	/* A dead process has none, nor has a first thread that has ended before the others. */
+	if (!field(text, "RssAnon", &anon)) {
+		thread = find_living(pid, text, sizeof(text));
+		if (thread != 0)
+			(void)field(text, "RssAnon", &anon);
+	}
+	if (thread != 0)
+		(void)field(text, "RssShmem", &shmem);
+	*ret = (struct process){pid, (pid_t)parent, thread, (anon + shmem) * 1024, NULL};
 	return true;
 }
 
@@ -135,7 +162,7 @@ sum(const struct processes *all, const struct session *s, bool exact)
 	uint64_t bytes = 0;
 	for (size_t i = 0; i < all->count; i++)
 		if (all->p[i].session == s)
-			bytes += exact ? share_of(all->p[i].pid) : all->p[i].bytes;
+			bytes += exact ? share_of(all->p[i].thread) : all->p[i].bytes;
 	return bytes;
 }
 

@@ -36,7 +36,6 @@ exec_zygote(const char *path, int ctl, int program, int driver)
 	int null = fd_open("/dev/null", O_RDWR, 0);
 	int from[ZYGOTE_AT_END] = {null, sink[1], sink[1], ctl, program, driver, sink[0]};
 	sigset_t none;
-	struct rlimit no_core = {0, 0};
 	sigemptyset(&none);
 	for (int i = 0; i < ZYGOTE_AT_END; i++)
 		from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, ZYGOTE_AT_END);
@@ -44,8 +43,8 @@ exec_zygote(const char *path, int ctl, int program, int driver)
 		if (from[i] < 0 || dup2(from[i], i) != i)
 			_exit(126);
 	if (syscall(SYS_close_range, ZYGOTE_AT_END, ~0u, 0) != 0 || !make_tmp() ||
-	    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || setrlimit(RLIMIT_CORE, &no_core) != 0 ||
-	    sigprocmask(SIG_SETMASK, &none, NULL) != 0 || setsid() < 0 || chdir("/") != 0)
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || sigprocmask(SIG_SETMASK, &none, NULL) != 0 ||
+	    setsid() < 0 || chdir("/") != 0)
 		_exit(126);
 	(void)setpriority(PRIO_PROCESS, 0, 10); /* whoever waits has the cores */
 	const char *const argv[] = {

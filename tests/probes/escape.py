@@ -250,7 +250,7 @@ refused("setgroups", os.setgroups, [0])
 refused("chown", os.chown, "/work", 0, 0)
 refused("nice", os.nice, -5)
 refused("fifo", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
-for n in ("NOFILE", "NPROC", "AS", "FSIZE", "CPU", "CORE"):
+for n in ("NOFILE", "NPROC", "AS", "FSIZE", "CPU"):
     k = getattr(resource, "RLIMIT_" + n)
     soft, hard = resource.getrlimit(k)
     if hard == resource.RLIM_INFINITY:

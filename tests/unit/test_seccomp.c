@@ -1,6 +1,7 @@
 #include <sys/syscall.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 
@@ -91,6 +92,17 @@ Test(seccomp, the_filter_answers_as_the_policy_says)
 	    {"TIOCLINUX", SYS_ioctl, 0, 0x541c, 0, DENY(ENOSYS)},
 	    {"prlimit of itself", SYS_prlimit64, 0, 7, 0, SECCOMP_RET_ALLOW},
 	    {"prlimit of init", SYS_prlimit64, 1, 7, 0, DENY(ENOSYS)},
+	    {"a lower limit", SYS_prlimit64, 0, 7, 4096, SECCOMP_RET_ALLOW},
+	    {"a lower limit, as once", SYS_setrlimit, 7, 4096, 0, SECCOMP_RET_ALLOW},
+	    {"limit of core files", SYS_prlimit64, 0, 4, 0, SECCOMP_RET_ALLOW},
+	    {"another one", SYS_prlimit64, 0, 4, 4096, DENY(0)},
+	    {"with high bits", SYS_prlimit64, 1ull << 32, 1ull << 32 | 4, 4096, DENY(0)},
+	    {"another one, as once", SYS_setrlimit, 1ull << 32 | 4, 4096, 0, DENY(0)},
+	    {"flags", SYS_fcntl, 1, 4, O_NONBLOCK | O_APPEND, SECCOMP_RET_ALLOW},
+	    {"packets in a pipe", SYS_fcntl, 1, 4, O_NONBLOCK | O_DIRECT, DENY(ENOSYS)},
+	    {"a socket's buffer", SYS_setsockopt, 3, 1, 7, SECCOMP_RET_ALLOW},
+	    {"a socket's filter", SYS_setsockopt, 3, 1, 26, DENY(ENOSYS)},
+	    {"with high bits", SYS_setsockopt, 3, 1, 1ull << 32 | 26, DENY(ENOSYS)},
 	    {"nice", SYS_setpriority, 0, 0, 19, SECCOMP_RET_ALLOW},
 	    {"nice of the user", SYS_setpriority, 2, 0, 19, DENY(ENOSYS)},
 	    {"nice of init", SYS_setpriority, 0, 1, 19, DENY(ENOSYS)},
