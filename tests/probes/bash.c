@@ -159,16 +159,21 @@ nothing_stays(struct probe_host *h, struct code_session *s)
 	    "for i in 1 2 3; do sleep 50 & kill -STOP $!; done", 5000);
 	state_kept(h, s);
 	probe_name("bash: many calls leave no dead process" /* K18, J7, J13 */);
-	for (int i = 0; i < 60; i++)
+	for (int i = 0; i < 5; i++)
 		probe_run(h, s, CODE_BASH,
 		    str_c("for i in $(seq 20); do (sh -c 'sleep 9 & true' &); done; for i in $(seq "
 			  "30); do /bin/true; done"),
 		    5000, &r);
 	EXPECT(r.return_code == 0 && r.err[0] == '\0', "%d %s", r.return_code, r.err);
+	probe_exec(
+	    h, s, "import os\nprint(len([p for p in os.listdir('/proc') if p.isdigit()]))", 0, &r);
+	EXPECT(strcmp(r.out, "2\n") == 0, "%s%s", r.out, r.err);
 	state_kept(h, s);
-	bash(h, s, "bash: a flood ends" /* K4 */, "exec yes", 60000);
-	EXPECT(strstr(r.err, "too much output") != NULL && !r.died && r.return_code == 137, "%d %s",
-	    r.died, r.err);
+	if (probe_is_thorough()) {
+		bash(h, s, "bash: a flood ends" /* K4 */, "exec yes", 60000);
+		EXPECT(strstr(r.err, "too much output") != NULL && !r.died && r.return_code == 137,
+		    "%d %s", r.died, r.err);
+	}
 	state_kept(h, s);
 	bash(h, s, "bash: more output than a pipe holds, on both" /* K7 */,
 	    "head -c 3000000 /dev/zero | tr '\\0' o; head -c 2000000 /dev/zero | tr '\\0' e >&2",

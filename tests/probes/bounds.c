@@ -56,7 +56,7 @@ find_trees(pid_t spawner)
 {
 	struct trees t = {.spawner = spawner};
 	struct cgroup_places p;
-	cgroup_read_places(&p);
+	probe_places(&p);
 	(void)cgroup_each_tree(&p, on_tree, &t);
 	return t;
 }
@@ -83,7 +83,7 @@ static bool
 all_swept(pid_t spawner)
 {
 	struct cgroup_places p;
-	cgroup_read_places(&p);
+	probe_places(&p);
 	bool ok = false;
 	for (int64_t until = clock_mono_ms() + 5000; !ok && clock_mono_ms() < until;
 	     (void)usleep(20000)) {

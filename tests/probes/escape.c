@@ -1,4 +1,4 @@
-/* escape.c - runs the pieces of escape.py and tricks.py, each in a session of its own
+/* escape.c - runs the pieces of escape.py, tricks.py and inside.py, each in a session of its own
  *
  * And looks at what is outside after them: a file, the mounts and the name of this host.
  */
@@ -26,6 +26,7 @@
 		".previous\n");
 EMBED(escape_text, "tests/probes/escape.py")
 EMBED(tricks_text, "tests/probes/tricks.py")
+EMBED(inside_text, "tests/probes/inside.py")
 
 #define MARK   "\n#: "
 #define SECRET "hunter2 is what the host keeps"
@@ -141,6 +142,7 @@ probes_escape(struct probe_host *h)
 	buf_add(&prelude, str_n("\n", 2)); /* with its end */
 	run_all(h, prelude.ptr, first);
 	run_all(h, prelude.ptr, strstr(tricks_text, MARK));
+	run_all(h, prelude.ptr, strstr(inside_text, MARK));
 	check_outside(&o);
 	buf_done(&prelude);
 }

@@ -5,10 +5,11 @@
  *   PROBES_ROOTFS=DIR  in sessions of that root
  *   PROBES_RUN=FILE    runs that Python file in a session and shows what came of it
  *   PROBES=text        only the groups whose name holds the text (zygote python bash edit convert
- * mixed escape pair files abuse exhaust measure bounds life filler)
+ * mixed escape pair inside files abuse exhaust measure bounds life filler)
  *
  * Without user namespaces it says SKIPPED; OTARI_TEST_REQUIRE=sandbox makes that a failure.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,31 +69,52 @@ run_file(struct probe_host *h, const char *path)
 	return r.return_code;
 }
 
-/* In which modes a group runs: what has to do with the walls in every one, all else where it is
- * likely to find something new. */
-enum breadth { ONCE, ENDS, EVERY, BARE_TOO };
+/* In which modes a group runs. What has to do with no wall that a host may lack: once. */
+enum breadth { ONCE, PAIRS, BARE_TOO };
 
 static const struct {
 	const char *name;
 	void (*run)(struct probe_host *h);
 	enum breadth breadth;
-} groups[] = {{"python", probes_python, ENDS}, {"bash", probes_bash, ENDS},
-    {"edit", probes_edit, ENDS}, {"convert", probes_convert, ONCE}, {"mixed", probes_mixed, ONCE},
+} groups[] = {{"python", probes_python, PAIRS}, {"bash", probes_bash, PAIRS},
+    {"edit", probes_edit, PAIRS}, {"convert", probes_convert, ONCE}, {"mixed", probes_mixed, ONCE},
     {"escape", probes_escape, BARE_TOO}, {"pair", probes_pair, BARE_TOO},
-    {"files", probes_files, ENDS}, {"abuse", probes_abuse, ENDS}, {"exhaust", probes_exhaust, ENDS},
+    {"inside", probes_inside, PAIRS}, {"files", probes_files, PAIRS},
+    {"abuse", probes_abuse, PAIRS}, {"exhaust", probes_exhaust, PAIRS},
     {"measure", probes_measure, ONCE}};
+
+static bool
+is_in_mode(const struct probe_mode *m, enum breadth b)
+{
+	if ((m->without & JAIL_WITHOUT_SECCOMP) != 0)
+		return b == BARE_TOO;
+	return b != ONCE || strcmp(m->name, "best") == 0;
+}
 
 static bool
 is_for(const char *name, enum breadth b)
 {
-	/* One that was asked for is as good as the first. */
-	bool is_first = strcmp(probe_mode.name, "best") == 0 || getenv("PROBES_MODE") != NULL;
-	bool is_end = is_first || (probe_mode.is_plain && probe_mode.is_cold);
-	if (!probe_wants(name))
-		return false;
-	if ((probe_mode.without & JAIL_WITHOUT_SECCOMP) != 0)
-		return b == BARE_TOO;
-	return b >= EVERY || (b == ENDS ? is_end : is_first);
+	return probe_wants(name) && (is_in_mode(&probe_mode, b) || probe_is_thorough());
+}
+
+/* Whoever takes a row out of the matrix, or a group out of a row, is told. */
+static void
+pairs(void)
+{
+	struct probe_mode all[PROBE_MODES_MAX], rows[PROBE_MODES_MAX];
+	size_t n = probe_matrix(all);
+	for (int b = PAIRS; b <= BARE_TOO; b++) {
+		char missing[64] = "";
+		size_t count = 0;
+		probe_name(b == PAIRS ? "every pair of what a host has or lacks is in the matrix"
+				      : "with and without the filter, where the walls are tried");
+		for (size_t i = 0; i < n; i++)
+			if (is_in_mode(&all[i], (enum breadth)b))
+				rows[count++] = all[i];
+		EXPECT(probe_rows_cover(rows, count, b == BARE_TOO, missing, sizeof(missing)), "%s",
+		    missing);
+	}
+	probe_end();
 }
 
 static void
@@ -103,6 +125,52 @@ took(const char *name, int64_t since_ms)
 	    (long long)(clock_mono_ms() - since_ms));
 }
 
+/* A plain user's own cgroups. False: there are none here, and the mode is left out. */
+static bool
+has_delegated(const struct lease_selftest *r)
+{
+	const char *need = getenv("OTARI_TEST_REQUIRE");
+	if (!probe_mode.is_delegated || r->layer[SB_MEMORY_CGROUP].state == SB_ACTIVE)
+		return true;
+	(void)printf("SKIPPED %s (%s)\n", probe_mode.name, r->layer[SB_MEMORY_CGROUP].text);
+	probe_name("a plain user's daemon has the cgroups that this run requires");
+	EXPECT(need == NULL || strstr(need, "cgroup") == NULL, "it has none");
+	probe_end();
+	return false;
+}
+
+static void
+run_groups(const char *init, struct probe_host *h)
+{
+	int64_t began = clock_mono_ms();
+	if (!probe_mode.is_cold)
+		probes_zygote(h); /* first: the others are to run in its children */
+	took("zygote", began);
+	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+		if (!is_for(groups[i].name, groups[i].breadth))
+			continue;
+		began = clock_mono_ms();
+		groups[i].run(h);
+		took(groups[i].name, began);
+	}
+	probe_end();
+	probe_stop(h);
+	began = clock_mono_ms();
+	if (is_for("bounds", PAIRS))
+		probes_bounds(init);
+	took("bounds", began);
+	began = clock_mono_ms();
+	if (is_for("life", PAIRS))
+		probes_life(h, init);
+	took("life", began);
+	began = clock_mono_ms();
+	if (is_for("zygote", ONCE))
+		probes_followed(init);
+	if (is_for("filler", ONCE))
+		probes_filler(h, init);
+	took("the rest", began);
+}
+
 /* All groups in one mode. False: nothing could be tried, and that is to be the exit status. */
 static bool
 run_mode(const char *init, int *ret_code)
@@ -110,6 +178,8 @@ run_mode(const char *init, int *ret_code)
 	struct sandbox_settings s;
 	struct probe_host h;
 	probe_settings(&s);
+	if (probe_mode.is_delegated && !probe_delegate())
+		(void)printf("no cgroup for a plain user: %s\n", strerror(errno));
 	if (!probe_start(&h, init, &s)) {
 		*ret_code = 1;
 		return false;
@@ -127,29 +197,15 @@ run_mode(const char *init, int *ret_code)
 		*ret_code = run_file(&h, getenv("PROBES_RUN"));
 		return false;
 	}
-	int64_t began = clock_mono_ms();
-	if (!probe_mode.is_cold)
-		probes_zygote(&h); /* first: the others are to run in its children */
-	took("zygote", began);
-	for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
-		if (!is_for(groups[i].name, groups[i].breadth))
-			continue;
-		began = clock_mono_ms();
-		groups[i].run(&h);
-		took(groups[i].name, began);
+	if (has_delegated(&h.report))
+		run_groups(init, &h);
+	else
+		probe_stop(&h);
+	if (probe_mode.is_delegated) {
+		probe_name("a plain user's cgroups are empty in the end");
+		EXPECT(probe_delegate_end(), "%s", strerror(errno));
+		probe_end();
 	}
-	probe_end();
-	probe_stop(&h);
-	began = clock_mono_ms();
-	if (is_for("bounds", ENDS))
-		probes_bounds(init);
-	if (is_for("life", ENDS))
-		probes_life(&h, init);
-	if (is_for("zygote", ONCE))
-		probes_followed(init);
-	if (is_for("filler", ONCE))
-		probes_filler(&h, init);
-	took("the rest", began);
 	return true;
 }
 
@@ -173,6 +229,7 @@ main(int argc, char **argv)
 	struct probe_mode modes[PROBE_MODES_MAX];
 	size_t count = probe_modes(modes);
 	int code = 0;
+	pairs();
 	for (size_t i = 0; i < count; i++) {
 		probe_mode = modes[i];
 		if (!run_mode(init, &code))

@@ -19,12 +19,10 @@
 #include "ipc/fds.h"
 #include "sandbox/cgroup/cgroup.h"
 
-/* Of nobody else. */
-#define PLAIN_USER 65533
-
 unsigned probes_passed, probes_failed;
 static char current[128];
 static bool current_failed, current_open;
+static int64_t current_ms; /* its start */
 static const char *filter;
 
 static _Noreturn void
@@ -35,9 +33,12 @@ exec_spawner(int ctl, int init)
 	char without[16];
 	(void)snprintf(without, sizeof(without), "%u", probe_mode.without);
 	(void)setpgid(0, 0);
+	if (!probe_delegate_join())
+		_exit(124);
 	if (probe_mode.is_plain && geteuid() == 0 &&
-	    (setgroups(0, NULL) != 0 || setresgid(PLAIN_USER, PLAIN_USER, PLAIN_USER) != 0 ||
-		setresuid(PLAIN_USER, PLAIN_USER, PLAIN_USER) != 0))
+	    (setgroups(0, NULL) != 0 ||
+		setresgid(PROBE_PLAIN_USER, PROBE_PLAIN_USER, PROBE_PLAIN_USER) != 0 ||
+		setresuid(PROBE_PLAIN_USER, PROBE_PLAIN_USER, PROBE_PLAIN_USER) != 0))
 		_exit(125);
 	if (dup2(c, FD_CTL) < 0 || dup2(i, FD_INIT_EXE) < 0 || dup2(e, FD_LOG) < 0)
 		_exit(126);
@@ -102,7 +103,7 @@ probe_stop(struct probe_host *h)
 	(void)waitpid(h->spawner, NULL, 0);
 	/* As the master does. */
 	struct cgroup_places p;
-	cgroup_read_places(&p);
+	probe_places(&p);
 	for (int i = 0; i < 100 && !cgroup_sweep(&p); i++)
 		(void)usleep(20000);
 }
@@ -258,12 +259,20 @@ probe_edit(struct probe_host *h, struct code_session *s, const struct code_edit 
 }
 
 void
+probe_begin_convert(struct code_session *s, enum code_extractor extractor, const char *name,
+    uint32_t timeout_ms, struct probe_run *run, struct probe_result *ret)
+{
+	*run = (struct probe_run){ret, false};
+	memset(ret, 0, sizeof(*ret));
+	code_session_convert(s, extractor, str_c(name), timeout_ms, &ops, run);
+}
+
+void
 probe_convert(struct probe_host *h, struct code_session *s, enum code_extractor extractor,
     const char *name, uint32_t timeout_ms, struct probe_result *ret)
 {
-	struct probe_run run = {ret, false};
-	memset(ret, 0, sizeof(*ret));
-	code_session_convert(s, extractor, str_c(name), timeout_ms, &ops, &run);
+	struct probe_run run;
+	probe_begin_convert(s, extractor, name, timeout_ms, &run, ret);
 	probe_wait(h, &run);
 }
 
@@ -332,6 +341,7 @@ probe_name(const char *name)
 	(void)snprintf(current, sizeof(current), "%s", name);
 	current_failed = false;
 	current_open = true;
+	current_ms = clock_mono_ms();
 }
 
 void
@@ -344,7 +354,8 @@ probe_end(void)
 		probes_failed++;
 	else
 		probes_passed++;
-	(void)printf("%s  %s: %s\n", current_failed ? "FAIL" : "ok  ", probe_mode.name, current);
+	(void)printf("%s  %s: %s (%lld ms)\n", current_failed ? "FAIL" : "ok  ", probe_mode.name,
+	    current, (long long)(clock_mono_ms() - current_ms));
 	(void)fflush(stdout);
 }
 

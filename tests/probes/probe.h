@@ -28,9 +28,10 @@ struct probe_host {
 struct probe_mode {
 	char name[64];
 	bool is_plain;     /* as a user without rights: one id for all sessions */
+	bool is_delegated; /* which has cgroups of its own */
 	bool is_one_id;    /* as root, without a range of ids */
 	bool is_cold;      /* no zygote */
-	bool is_no_cgroup; /* none is tried; a plain one has none either on most hosts */
+	bool is_no_cgroup; /* none is tried */
 	unsigned without;  /* JAIL_WITHOUT_* */
 };
 extern struct probe_mode probe_mode;
@@ -38,7 +39,20 @@ extern struct probe_mode probe_mode;
 /* Those of PROBES_MODE, else every pair of what a host may have and lack. 0: PROBES_MODE is wrong.
  */
 size_t probe_modes(struct probe_mode ret[PROBE_MODES_MAX]);
+size_t probe_matrix(
+    struct probe_mode ret[PROBE_MODES_MAX]); /* those pairs, whatever is asked for */
+/* False: two things that a host may have or lack and that no row has like that; which, as text. */
+bool probe_rows_cover(
+    const struct probe_mode *rows, size_t n, bool with_filter, char *ret_missing, size_t room);
 void probe_settings(struct sandbox_settings *ret); /* for the mode in force */
+
+/* delegate.c: cgroups for a spawner that is not root's. */
+#define PROBE_PLAIN_USER 65533 /* of nobody else */
+struct cgroup_places;
+bool probe_delegate(void);                    /* false: this host has none to give */
+bool probe_delegate_join(void);               /* in the process that becomes the spawner */
+bool probe_delegate_end(void);                /* false: something is left in them */
+void probe_places(struct cgroup_places *ret); /* where the spawner makes its cgroups */
 
 #define PROBE_FILES_MAX 64
 
@@ -87,6 +101,8 @@ struct probe_run {
 };
 void probe_begin(struct code_session *s, enum code_kind kind, struct str code, uint32_t timeout_ms,
     struct probe_run *run, struct probe_result *ret);
+void probe_begin_convert(struct code_session *s, enum code_extractor extractor, const char *name,
+    uint32_t timeout_ms, struct probe_run *run, struct probe_result *ret);
 void probe_wait(struct probe_host *h, struct probe_run *run);
 /* Processes of this host whose command line, or short name, has the text. */
 unsigned probe_count(const char *file, const char *text);
@@ -100,6 +116,9 @@ bool probe_check(bool ok, const char *file, int line, const char *expr, const ch
 extern unsigned probes_passed, probes_failed;
 void probe_end(void);
 bool probe_wants(const char *name); /* the filter of the command line */
+/* In one row of the matrix, or where a row was asked for: what takes long and meets no wall that a
+ * host may lack. */
+bool probe_is_thorough(void);
 
 /* Waits until sessions are born from the zygote; false: they are not. */
 bool probe_wait_zygote(struct probe_host *h, int ms);
@@ -109,7 +128,11 @@ pid_t probe_inner(const struct probe_host *h); /* pid 1 of the spawner's namespa
 size_t probe_children(pid_t pid, pid_t *pids, size_t max);
 pid_t probe_find(const struct probe_host *h, const char *title); /* the inner's child */
 pid_t probe_find_other(const struct probe_host *h, const char *title, pid_t but);
-int probe_fds(pid_t pid); /* open descriptors */
+int probe_fds(pid_t pid);                                        /* open descriptors */
+void probe_read_text(const char *path, char *text, size_t room); /* NULs become spaces */
+pid_t probe_pid(const char *text); /* whose last argument is the text, of all there are */
+pid_t probe_parent(pid_t pid);
+bool probe_signal(const char *text); /* ends it; false: there is none */
 
 /* The groups. */
 void probes_zygote(struct probe_host *h);                        /* waits for one; its children */
@@ -125,6 +148,7 @@ void probes_bounds(const char *init_path);                       /* memory, proc
 void probes_life(struct probe_host *h, const char *init_path);   /* ends */
 void probes_filler(struct probe_host *h, const char *init_path); /* kills at random moments */
 void probes_pair(struct probe_host *h);                          /* one session to another */
+void probes_inside(struct probe_host *h);    /* seen by the host, hidden from init */
 void probes_exhaust(struct probe_host *h);   /* using up what has no limit of its own */
 void probes_followed(const char *init_path); /* one zygote after another */
 void probes_measure(struct probe_host *h);

@@ -4,7 +4,7 @@ $(OUT)/probes: $(PROBES_SRC:%.c=$(OUT)/%.o) $(LIB) | $(OUT)/otari-init
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(PROBES_SRC:%.c=$(OUT)/%.o) $(LIB) $(LIBS)
 $(OUT)/plain/sandbox/init/python.o: sandbox/init/driver.py
 $(OUT)/plain/sandbox/init/convert.o: sandbox/init/extract.py
-$(OUT)/tests/probes/escape.o: tests/probes/escape.py tests/probes/tricks.py
+$(OUT)/tests/probes/escape.o: tests/probes/escape.py tests/probes/tricks.py tests/probes/inside.py
 
 # The sandbox's figures: the probes' way to a spawner, and times.
 BENCH_SANDBOX_OBJ := $(OUT)/tools/bench/sandbox.o \
