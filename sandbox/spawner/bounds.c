@@ -69,9 +69,8 @@ bounds_report(struct broker *b)
 		report_set(b, SB_CPU_CGROUP, SB_ACTIVE, 0, "no bound was asked for");
 }
 
-/* No session can be made any more; another spawner can. */
-static void
-start_again(struct broker *b)
+void
+bounds_lost(struct broker *b)
 {
 	const struct session *s;
 	TAILQ_FOREACH(s, &b->sessions, link)
@@ -93,7 +92,7 @@ bounds_take_slot(struct broker *b, uint32_t *ret)
 			return true;
 		if (cgroup_slot_is_lost(&b->cgroup, *ret)) {
 			slots_give(&b->slots, *ret);
-			start_again(b);
+			bounds_lost(b);
 			return false;
 		}
 		slots_give(&b->slots, *ret);

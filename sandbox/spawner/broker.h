@@ -107,6 +107,8 @@ uint32_t bounds_slots(const struct broker *b);
 /* Before the right to make cgroups is given up. False: they are required and not to be had. */
 bool bounds_make(struct broker *b, struct jail_fail *f);
 void bounds_report(struct broker *b);
+/* Somebody removed them: no session can be made any more; another spawner can. */
+void bounds_lost(struct broker *b);
 bool bounds_take_slot(struct broker *b, uint32_t *ret);      /* one that is clean; false: none is */
 bool bounds_hold(struct broker *b, const struct session *s); /* it is in its cgroup */
 void bounds_session_gone(struct broker *b, const struct session *s);

@@ -155,6 +155,10 @@ on_failed(void *arg, struct session *s, const struct jail_fail *f)
 	}
 	if (s == b->zygote.place)
 		return; /* the zygote hears of its end; nobody who waits loses by it */
+	if (f->layer == SB_MEMORY_CGROUP && f->sys_errno == ENODEV) {
+		bounds_lost(b); /* whoever waits asks the next spawner */
+		return;
+	}
 	if (s->is_born && f->layer == SB_INTERPRETER) {
 		zygote_child_failed(b, f->step, f->sys_errno);
 		lend_step(b);
