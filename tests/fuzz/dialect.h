@@ -6,7 +6,9 @@
 
 #include "base/check.h"
 #include "base/sse.h"
+#include "base/utf8.h"
 #include "worker/dialect/dialect.h"
+#include "worker/turn/extract_plan.h"
 
 /* Our frame around a stranger's value may push it over the depth limit; nothing else may be wrong.
  */
@@ -21,6 +23,36 @@ check_json(struct str text)
 	arena_free(&a);
 }
 
+static inline void
+fuzz_encode(struct conversation *c)
+{
+	static const enum wire wires[] = {WIRE_CHAT, WIRE_MESSAGES, WIRE_RESPONSES};
+	struct err e;
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(wires); i++) {
+		struct encode_options opt = {
+		    .model = STR("m"), .stream = i & 1, .native_openai = i & 1};
+		struct buf out = BUF_INIT(64u << 20);
+		if (dialect_of(wires[i / 2])->encode(c, &opt, &out, &e) == ERR_OK)
+			check_json(buf_str(&out));
+		buf_done(&out);
+	}
+}
+
+/* Every document becomes text: anything, as its program may write. */
+static inline bool
+fuzz_documents(struct conversation *c, struct str bytes)
+{
+	struct extract_plan plan;
+	extract_collect(c, DOCUMENTS_NONE, &plan);
+	for (struct extract_document *d = plan.first; d != NULL; d = d->next) {
+		size_t max = bytes.len / 2 + plan.count;
+		d->text = extract_text(c->arena, bytes, bytes.len + plan.count % 2, max);
+		CHECK(utf8_valid(d->text) && d->text.len < max + 128);
+	}
+	extract_rewrite(c, &plan);
+	return plan.count > 0;
+}
+
 static inline int
 fuzz_request(enum wire w, const uint8_t *data, size_t size)
 {
@@ -31,15 +63,9 @@ fuzz_request(enum wire w, const uint8_t *data, size_t size)
 	struct err e;
 	if (jdoc_parse(a, body, &root, NULL) == ERR_OK &&
 	    dialect_of(w)->decode(a, body, root, &c, &e) == ERR_OK) {
-		static const enum wire wires[] = {WIRE_CHAT, WIRE_MESSAGES, WIRE_RESPONSES};
-		for (unsigned i = 0; i < 2 * ARRAY_LEN(wires); i++) {
-			struct encode_options opt = {
-			    .model = STR("m"), .stream = i & 1, .native_openai = i & 1};
-			struct buf out = BUF_INIT(64u << 20);
-			if (dialect_of(wires[i / 2])->encode(c, &opt, &out, &e) == ERR_OK)
-				check_json(buf_str(&out));
-			buf_done(&out);
-		}
+		fuzz_encode(c);
+		if (fuzz_documents(c, body))
+			fuzz_encode(c);
 	}
 	arena_free(&a);
 	return 0;

@@ -117,14 +117,16 @@ static const char chat_body[] =
 static const char messages_body[] =
     "{\"model\":\"m\",\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":[" HELLO
     "," BLOCK("application/pdf", A_PDF,
-	",\"title\":\"p.pdf\"") "]},{\"role\":\"assistant\","
-				"\"content\":[{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"f\","
-				"\"input\":{}}]},"
-				"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_"
-				"use_id\":\"t1\","
-				"\"content\":[" BLOCK(
-				    DOCX, A_ZIP, ",\"title\":\"in/a.docx\"") "]}," BLOCK(DOCX,
-				    A_ZIP, ",\"title\":\"a.docx\"") "]}]}";
+	",\"title\":\"p.pdf\",\"context\":\"read me\"") "]},{\"role\":\"assistant\","
+							"\"content\":[{\"type\":\"tool_use\","
+							"\"id\":\"t1\",\"name\":\"f\","
+							"\"input\":{}}]},"
+							"{\"role\":\"user\",\"content\":[{\"type\":"
+							"\"tool_result\",\"tool_"
+							"use_id\":\"t1\","
+							"\"content\":[" BLOCK(DOCX, A_ZIP,
+							    ",\"title\":\"in/a.docx\"") "]}," BLOCK(DOCX,
+							    A_ZIP, ",\"title\":\"a.docx\"") "]}]}";
 static const char responses_body[] = "{\"model\":\"m\",\"store\":false,\"input\":[" INPUT_FILE(
     "in/a.docx", URL(ANY) A_ZIP) ",{\"role\":\"user\",\"content\":[" INPUT_FILE("p.pdf",
     URL("application/pdf")
@@ -207,6 +209,16 @@ Test(extract_plan, a_document_without_text_stays_as_it_is)
 	cr_expect_eq(count(out, BLOCK(DOCX, A_ZIP, ",\"title\":\"in/a.docx\"")), 1, "%s", out.ptr);
 	cr_expect_eq(count(out, BLOCK(DOCX, A_ZIP, ",\"title\":\"a.docx\"")), 1, "%s", out.ptr);
 	cr_expect_eq(count(out, PAPER), 1, "%s", out.ptr);
+	arena_free(&a);
+}
+
+Test(extract_plan, what_its_sender_says_of_a_document_stays)
+{
+	struct arena *a = arena_new(1u << 20);
+	struct conversation *c = fix_must_decode(a, WIRE_MESSAGES, messages_body);
+	rewrite(c, 0, 2);
+	struct str out = fix_encode(a, WIRE_CHAT, c, false);
+	cr_expect_eq(count(out, "read me\\n" PAPER), 1, "%s", out.ptr);
 	arena_free(&a);
 }
 

@@ -109,7 +109,11 @@ rewrite_part(void *arg, struct part *p)
 	for (const struct extract_document *d = r->plan->first; d != NULL; d = d->next)
 		if (d->text.ptr != NULL && d->data.ptr == p->media.data.ptr) {
 			struct str name = attach_last_segment(p->media.filename);
-			part_become_text(p, attach_text(r->arena, name, d->text));
+			struct str text = attach_text(r->arena, name, d->text);
+			if (p->text.len > 0) /* what its sender says of it */
+				text = arena_printf(
+				    r->arena, "%.*s\n%.*s", STR_FMT(p->text), STR_FMT(text));
+			part_become_text(p, text);
 			return true;
 		}
 	return false;
