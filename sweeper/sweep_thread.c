@@ -217,11 +217,21 @@ apply(struct sweep_thread *w, const struct settings *s)
 		log_error("no folder for usage records", LOG_ERR(&err));
 }
 
+static bool
+is_told_to_end(struct sweep_thread *w)
+{
+	(void)pthread_mutex_lock(&w->lock);
+	bool ends = w->must_stop || w->must_finish;
+	(void)pthread_mutex_unlock(&w->lock);
+	return ends;
+}
+
+/* With a database that is locked or away each task waits for it: whoever stops us waits for one. */
 static void
 run_due(struct sweep_thread *w)
 {
 	uint64_t left;
-	for (int t = 0; t < SWEEP_TASK_MAX; t++) {
+	for (int t = 0; t < SWEEP_TASK_MAX && !is_told_to_end(w); t++) {
 		if (!schedule_is_due(&w->schedule, (enum sweep_task)t, clock_mono_ms()))
 			continue;
 		bool ok = true;
