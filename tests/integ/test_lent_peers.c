@@ -339,3 +339,35 @@ Test(lent_peers, calls_that_nobody_waits_for_are_bounded_too)
 	wait_sessions(s, 0);
 	server_stop(&s);
 }
+
+/* Two outputs of a mebibyte, each byte of which takes six in JSON. */
+#define LOUD CODE("import sys; b = chr(1) * 1000000; sys.stdout.write(b); sys.stderr.write(b)")
+
+Test(lent_peers, answers_that_are_not_read_are_bounded)
+{
+	struct server *s = start_host();
+	struct text ids[2] = {open_one(s), open_one(s)};
+	struct pollfd held[16];
+	static char body[16u << 20];
+	char head[64];
+
+	(void)snprintf(head, sizeof(head), "Content-Length: %zu\r\n", sizeof(LOUD) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+		int fd = start(s, "POST", at_session(ids[0].s, "/exec").s, head, LOUD);
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){65536}, sizeof(int));
+		held[i] = (struct pollfd){.fd = fd, .events = POLLIN};
+	}
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		cr_assert_eq(poll(&held[i], 1, 60000), 1, "no answer begins");
+	/* Nothing runs any more. */
+	cr_expect_eq(ask(s, "GET", at_session(ids[0].s, "/files/list").s, ""), 429);
+	cr_expect_eq(ask(s, "GET", at_session(ids[1].s, "/files/list").s, ""), 200);
+	for (size_t i = 1; i < ARRAY_LEN(held); i++)
+		close(held[i].fd);
+	(void)setsockopt(held[0].fd, SOL_SOCKET, SO_RCVBUF, &(int){4 << 20}, sizeof(int));
+	cr_expect_eq(finish(held[0].fd, body, sizeof(body)), 200);
+	cr_expect_gt(strlen(body), 12000000);
+	while (ask(s, "GET", at_session(ids[0].s, "/files/list").s, "") != 200)
+		pause_short();
+	server_stop(&s);
+}

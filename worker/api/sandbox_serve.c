@@ -80,12 +80,36 @@ lent_end(struct lent_work *w)
 	struct lent *l = w->lent;
 	TAILQ_REMOVE(&l->works, w, link);
 	w->lent = NULL;
-	serve_claim_end(&w->claim);
 	l->used_ms = clock_mono_ms();
 	request_put(&w->req);
 	bool is_idle = TAILQ_EMPTY(&l->works);
 	if (code_session_is_broken(l->session) || (is_idle && l->serve->is_draining))
 		lent_close(l);
+}
+
+static void
+on_answer_closed(struct request *req, bool aborted)
+{
+	struct lent_work *w = req->work;
+	(void)aborted;
+	req->work = NULL;
+	w->dropped(w);
+}
+
+void
+lent_answer(struct lent_work *w, struct request *req, struct buf *body)
+{
+	if (request_closed(req)) {
+		w->dropped(w);
+		return;
+	}
+	enum serve_verdict v = serve_claim_add(&w->claim, body->len);
+	req->work = w;
+	req->work_close = on_answer_closed;
+	if (v == SERVE_ADMITTED)
+		request_reply_json(req, 200, body);
+	else
+		serve_refuse_full(req, v);
 }
 
 void
@@ -99,7 +123,6 @@ lent_close(struct lent *l)
 		struct request *req = w->req;
 		TAILQ_REMOVE(&l->works, w, link);
 		w->lent = NULL;
-		serve_claim_end(&w->claim);
 		request_errorf(req, 404, "the session was closed");
 		w->dropped(w);
 		request_put(&req);

@@ -23,6 +23,7 @@
 #include "worker/api/sandbox_serve_budget.h"
 #include "worker/http/http.h"
 
+struct buf;
 struct event;
 struct sandbox_serve;
 struct worker_env;
@@ -52,7 +53,7 @@ struct lent_work { /* a request that waits for a session; in its own memory */
 	struct request *req; /* reference */
 	struct lent *lent;
 	struct serve_claim claim;
-	/* The session is gone: the request was answered; frees what hangs on it. */
+	/* Frees it: the session is gone and the request was answered, or lent_answer's is over. */
 	void (*dropped)(struct lent_work *w);
 };
 
@@ -86,12 +87,14 @@ struct sandbox_serve {
 
 /* The session that the request's path names; NULL: 404 was answered. */
 struct lent *lent_of(struct request *req);
-/* One more call of it, which is counted until lent_end or serve_claim_end. False: a 429 or 503 was
+/* One more call of it, which is counted until serve_claim_end. False: a 429 or 503 was
  * answered. */
 bool lent_admit(struct lent *l, struct lent_work *w, struct request *req);
 void lent_begin(struct lent *l, struct lent_work *w, struct request *req);
 /* The work is over, however; closes a session that broke, or that is not to go on. */
 void lent_end(struct lent_work *w);
+/* After lent_end: answers with 200. It is counted, and w kept, until the client has it. */
+void lent_answer(struct lent_work *w, struct request *req, struct buf *body);
 void lent_close(struct lent *l);
 
 /* An error; 429 and 503 say when to come back. */

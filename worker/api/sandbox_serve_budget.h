@@ -2,10 +2,11 @@
  *
  * Process: worker, loop thread.
  * Owns:    an account a session and a client, while anything is held on it; a claim is its
- * holder's. Rule:    what has arrived is counted, never what was announced: an announcement costs
- * nothing. All who know the token are gateways, but one of them must not keep the others out, and
- * so a client (an IPv4 address, an IPv6 /64) has half of what there is, and a session less. Limits:
- * below.
+ *          holder's.
+ * Rule:    what has arrived is counted, never what was announced, and answers until they are read.
+ *          All who know the token are gateways, but one must not keep the others out: a client (an
+ *          IPv4 address, an IPv6 /64) has half of what there is, and a session less.
+ * Limits:  below.
  */
 #ifndef OTARI_WORKER_API_SANDBOX_SERVE_BUDGET_H
 #define OTARI_WORKER_API_SANDBOX_SERVE_BUDGET_H
@@ -14,11 +15,11 @@
 
 #include "base/str.h"
 
-/* Uploads and programs that arrive or wait for their session. */
+/* Uploads and programs that arrive or wait for their session, answers that were not read. */
 #define SERVE_BODIES_MAX_BYTES  (512ull << 20)
 #define SERVE_CLIENT_MAX_BYTES  (SERVE_BODIES_MAX_BYTES / 2)
 #define SERVE_SESSION_MAX_BYTES (SERVE_CLIENT_MAX_BYTES / 4 * 3)
-/* Calls that arrive or wait. */
+/* Calls that arrive, wait, or whose answer was not read. */
 #define SERVE_SESSION_MAX_CALLS 16u
 
 enum serve_verdict {

@@ -155,21 +155,24 @@ on_done(void *arg, const struct code_result *r)
 {
 	struct exec *x = arg;
 	struct request *req = request_get(x->work.req);
-	if (r->failed != NULL && r->failed->code == ERR_TOOLARGE) {
+	struct buf body = BUF_INIT(ANSWER_MAX_BYTES);
+	bool ok = r->failed == NULL;
+	if (ok) {
+		req->code_runs++;
+		protocol_write_result(&x->asked, r, &body);
+	} else if (r->failed->code == ERR_TOOLARGE) {
 		request_error(req, 413, NULL, str_c(r->failed->msg));
-	} else if (r->failed != NULL) {
+	} else {
 		log_warn(
 		    "a lent code session failed", LOG_C("request_id", req->id), LOG_ERR(r->failed));
 		request_errorf(req, 500, "the code session failed");
-	} else {
-		struct buf body = BUF_INIT(ANSWER_MAX_BYTES);
-		req->code_runs++;
-		protocol_write_result(&x->asked, r, &body);
-		request_reply_json(req, 200, &body);
-		buf_done(&body);
 	}
 	lent_end(&x->work);
-	exec_free(x);
+	if (ok)
+		lent_answer(&x->work, req, &body);
+	else
+		exec_free(x);
+	buf_done(&body);
 	request_put(&req);
 }
 

@@ -34,6 +34,7 @@ answer_error(struct request *req, const struct err *e)
 static void
 dropped(struct lent_work *w)
 {
+	serve_claim_end(&w->claim);
 	mem_free(w);
 }
 
@@ -64,18 +65,20 @@ on_list(const struct err *e, const struct code_listed *files, size_t n, bool is_
 {
 	struct lent_work *w = arg;
 	struct request *req = request_get(w->req);
-	if (e != NULL) {
+	struct buf body = BUF_INIT(LIST_MAX_BYTES);
+	bool ok = e == NULL && is_all;
+	if (e != NULL)
 		answer_error(req, e);
-	} else if (!is_all) {
+	else if (!is_all)
 		request_errorf(req, 413, "the session has too many files to list");
-	} else {
-		struct buf body = BUF_INIT(LIST_MAX_BYTES);
+	else
 		write_listing(files, n, &body);
-		request_reply_json(req, 200, &body);
-		buf_done(&body);
-	}
 	lent_end(w);
-	mem_free(w);
+	if (ok)
+		lent_answer(w, req, &body);
+	else
+		dropped(w);
+	buf_done(&body);
 	request_put(&req);
 }
 
@@ -169,6 +172,7 @@ on_got(void *arg, const struct err *e)
 			answer_error(req, e);
 	}
 	lent_end(&d->work);
+	serve_claim_end(&d->work.claim);
 	mem_free(d);
 	request_put(&req);
 }
@@ -177,6 +181,7 @@ static void
 download_dropped(struct lent_work *w)
 {
 	w->req->work = NULL;
+	serve_claim_end(&w->claim);
 	mem_free(w);
 }
 
