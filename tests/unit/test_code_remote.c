@@ -234,6 +234,32 @@ Test(code_remote, an_answer_without_end_is_given_up)
 	buf_done(&big);
 }
 
+static void
+nobody(struct code_session *s, const struct err *e, void *arg)
+{
+	(void)s, (void)e, (void)arg;
+	cr_assert_fail("it was cancelled");
+}
+
+Test(code_remote, who_comes_and_goes_does_not_fill_all_connections)
+{
+	struct sandbox_rig r;
+	sandbox_rig_init(&r, "");
+	for (int i = 0; i < 256; i++) {
+		struct code_open *o = code_session_open(r.backend, STR("w"), 0, nobody, NULL);
+		code_open_cancel(&o);
+	}
+	sandbox_rig_open(&r, NULL);
+	cr_assert_null(r.s);
+	cr_expect_eq(r.open_err.code, ERR_BUSY, "%s", r.open_err.msg);
+	/* Whether they were made and deleted, or refused: the rig takes 64 connections. */
+	while (!code_backend_is_idle(r.backend))
+		sandbox_rig_turn(&r);
+	sandbox_rig_open(&r, NULL);
+	cr_expect_not_null(r.s);
+	sandbox_rig_done(&r);
+}
+
 /* --- bash and the text editor ---------------------------------------------------------------- */
 
 Test(code_remote, other_kinds_are_asked_for_by_their_names)

@@ -109,6 +109,30 @@ Test(code_remote_files, files_come_by_name_and_by_difference_within_the_limits)
 	}
 }
 
+Test(code_remote_files, a_model_is_told_of_so_many_files_and_not_of_all)
+{
+	struct sandbox_rig r;
+	struct buf list = BUF_INIT(1u << 20);
+	size_t told = 0;
+	sandbox_rig_init(&r, "");
+	buf_printf(&list, "{\"files\":[");
+	for (int i = 0; i < 5000; i++)
+		buf_printf(&list, "%s{\"path\":\"f%d\",\"size_bytes\":1000,\"modified_at\":1}",
+		    i > 0 ? "," : "", i);
+	buf_printf(&list, "]}");
+	r.exec[0].body = NAMED("");
+	r.list[0].body = LISTED("");
+	r.list[1] = (struct sandbox_answer){200, list.ptr};
+	sandbox_rig_run(&r, "1");
+	cr_assert(!r.has_failed, "%s", r.failed.msg);
+	for (size_t i = 0; i < r.omitted.len; i++)
+		told += r.omitted.ptr[i] == ',' ? 1 : 0;
+	cr_expect_eq(told, 256, "%zu", told);
+	cr_expect(str_starts(buf_str(&r.omitted), STR("f0:1,f1:1,f2:0,")), "%s", r.omitted.ptr);
+	sandbox_rig_done(&r);
+	buf_done(&list);
+}
+
 Test(code_remote_files, an_endless_file_stops_at_the_limit)
 {
 	struct sandbox_rig r;

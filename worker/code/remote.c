@@ -21,6 +21,7 @@ static void
 farewell_free(struct remote_farewell *f)
 {
 	TAILQ_REMOVE(&f->backend->farewells, f, link);
+	f->backend->left_count--;
 	remote_call_done(&f->call);
 	event_free(f->turn);
 	mem_free(f->url);
@@ -62,6 +63,7 @@ remote_delete(struct remote_backend *b, struct str session_url)
 	CHECK(f->turn != NULL);
 	remote_call_init(&f->call, b->port.base, f);
 	TAILQ_INSERT_TAIL(&b->farewells, f, link);
+	b->left_count++;
 	event_active(f->turn, EV_TIMEOUT, 0);
 }
 
@@ -71,6 +73,7 @@ static void
 open_free(struct remote_open *o)
 {
 	TAILQ_REMOVE(&backend_of(o)->opens, o, link);
+	backend_of(o)->left_count -= o->is_orphan ? 1 : 0;
 	remote_call_done(&o->call);
 	mem_free(o);
 }
@@ -141,6 +144,12 @@ remote_open(struct code_backend *port, struct str workspace, struct str image, u
 	o->port = (struct code_open){port, on_open, arg};
 	remote_call_init(&o->call, port->base, o);
 	TAILQ_INSERT_TAIL(&b->opens, o, link);
+	if (b->left_count >= REMOTE_LEFT_MAX) { /* else who comes and goes fills all connections */
+		struct err e;
+		(void)err_set(&e, ERR_BUSY, "the sandbox does not keep up");
+		remote_call_refuse(&o->call, &e, on_created);
+		return &o->port;
+	}
 	struct buf url = BUF_INIT(4096);
 	buf_printf(&url, "%s/sessions", b->url);
 	protocol_write_create(image, &o->call.request);
@@ -158,7 +167,9 @@ remote_open(struct code_backend *port, struct str workspace, struct str image, u
 static void
 remote_open_cancel(struct code_open *port)
 {
-	((struct remote_open *)port)->is_orphan = true;
+	struct remote_open *o = (struct remote_open *)port;
+	o->is_orphan = true;
+	backend_of(o)->left_count++;
 }
 
 /* --- backend --------------------------------------------------------------------------------- */

@@ -23,6 +23,9 @@
 #define REMOTE_CONNECT_MS 10000u
 #define REMOTE_ANSWER_MS  30000u /* for all but an exec; and an exec beyond its own time */
 
+/* Opens and deletes that nobody waits for any more; more of them, and nothing is opened. */
+#define REMOTE_LEFT_MAX 256u
+
 struct remote_backend;
 
 /* --- one request with a whole answer --------------------------------------------------------- */
@@ -35,6 +38,7 @@ struct remote_call {
 	void (*done)(void *arg, int status, struct str answer, const struct err *err);
 	void *arg;
 	bool is_too_large;
+	struct err refused;     /* remote_call_refuse */
 	uint32_t retry_after_s; /* the answer said; 0: nothing usable */
 };
 
@@ -53,6 +57,9 @@ void remote_call_done(struct remote_call *c); /* cancels */
 /* done also tells of a request that could not be started; always from the loop. */
 void remote_call_start(struct remote_call *c, struct remote_backend *b,
     const struct remote_ask *ask,
+    void (*done)(void *arg, int status, struct str answer, const struct err *err));
+/* Nothing is asked; done hears of e, from the loop. */
+void remote_call_refuse(struct remote_call *c, const struct err *e,
     void (*done)(void *arg, int status, struct str answer, const struct err *err));
 void remote_call_cancel(struct remote_call *c);
 /* What a status that is no success means. */
@@ -86,6 +93,7 @@ struct remote_backend {
 	int64_t refused_until_ms[CODE_CONVERT]; /* by kind, on the monotonic clock */
 	struct remote_opens opens;
 	struct remote_farewells farewells;
+	uint32_t left_count; /* orphans and farewells */
 };
 
 void remote_delete(struct remote_backend *b, struct str session_url);
@@ -124,7 +132,7 @@ struct remote_session {
 	size_t candidate_count, next;
 	uint64_t bytes_left;
 	struct code_omitted *omitted;
-	size_t omitted_count;
+	size_t omitted_count, omitted_total;
 	struct remote_fetch fetch;
 	/* the running put */
 	struct buf head, tail; /* around the file's bytes */

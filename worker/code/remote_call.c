@@ -13,7 +13,11 @@ finish(struct remote_call *c, int status, const struct err *err)
 {
 	(void)event_del(c->late);
 	c->http = NULL;
-	c->done(c->arg, status, buf_str(&c->answer), err);
+	/* Not kept until the next call; and this one may be freed, or started again. */
+	struct buf answer = c->answer;
+	buf_init(&c->answer, 0);
+	c->done(c->arg, status, buf_str(&answer), err);
+	buf_done(&answer);
 }
 
 static bool
@@ -44,7 +48,9 @@ on_late(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	struct remote_call *c = arg;
 	struct err e;
-	if (c->is_too_large)
+	if (c->refused.code != ERR_OK)
+		e = c->refused;
+	else if (c->is_too_large)
 		(void)err_set(&e, ERR_PROTO, "the sandbox's answer is too large");
 	else if (c->http != NULL)
 		(void)err_set(&e, ERR_TIMEOUT, "the sandbox does not answer");
@@ -107,6 +113,7 @@ remote_call_start(struct remote_call *c, struct remote_backend *b, const struct 
 	buf_done(&c->answer);
 	buf_init(&c->answer, ask->max_answer);
 	c->is_too_large = false;
+	c->refused = (struct err){0};
 	c->retry_after_s = 0;
 	c->done = done;
 	if (http_call_start(b->client, &spec, &ops, c, &c->http, &e) == ERR_OK) {
@@ -114,6 +121,16 @@ remote_call_start(struct remote_call *c, struct remote_backend *b, const struct 
 		return;
 	}
 	c->http = NULL;
+	event_active(c->late, EV_TIMEOUT, 0);
+}
+
+void
+remote_call_refuse(struct remote_call *c, const struct err *e,
+    void (*done)(void *arg, int status, struct str answer, const struct err *err))
+{
+	CHECK(c->http == NULL);
+	c->refused = *e;
+	c->done = done;
 	event_active(c->late, EV_TIMEOUT, 0);
 }
 

@@ -4,6 +4,7 @@
  * so both are looked at. */
 #include "base/check.h"
 #include "base/mem.h"
+#include "sandbox/collect/select.h"
 #include "worker/code/remote.h"
 
 /* Beside the text of an answer: its tokens, the names, the candidates. */
@@ -119,8 +120,8 @@ choose(struct remote_session *s, struct protocol_file *files, size_t n, bool has
 		map_put(listed, files[i].name, &files[i]);
 	s->candidates =
 	    ARENA_NEW_ARRAY(s->arena, struct remote_candidate, s->result.file_count + n);
-	s->omitted = ARENA_NEW_ARRAY(s->arena, struct code_omitted, s->result.file_count + n);
-	s->candidate_count = s->omitted_count = s->next = 0;
+	s->omitted = ARENA_NEW_ARRAY(s->arena, struct code_omitted, COLLECT_LISTED_MAX);
+	s->candidate_count = s->omitted_count = s->omitted_total = s->next = 0;
 	bool has_room = s->candidates != NULL && s->omitted != NULL;
 	for (size_t i = 0; has_room && i < s->result.file_count; i++) {
 		struct str name = STR("");
@@ -231,6 +232,34 @@ ask_plain(struct remote_session *s, enum code_kind kind)
 	ask_exec(s, 1000, on_plain_ran);
 }
 
+static struct str
+kept(const struct remote_session *s, struct str text)
+{
+	return arena_str(s->arena, str_sub(text, 0, s->port.backend->cfg.output_bytes));
+}
+
+/* Copies what is used: what else an answer is made of may be a hundred times as much, and this is
+ * kept until the files are here. */
+static bool
+read_result(struct remote_session *s, enum code_kind kind, struct str answer, struct err *reterr)
+{
+	struct protocol_result *r = &s->result;
+	struct arena *a = arena_new(ARENA_MAX);
+	enum err_code rc = protocol_read_result(a, kind, answer, r, reterr);
+	if (rc == ERR_OK) {
+		struct str *files = ARENA_NEW_ARRAY(s->arena, struct str, r->file_count);
+		for (size_t i = 0; files != NULL && i < r->file_count; i++)
+			files[i] = arena_str(s->arena, r->files[i]);
+		r->files = files;
+		r->out = kept(s, r->out);
+		r->err = kept(s, r->err);
+		if (arena_overflowed(s->arena))
+			rc = err_set(reterr, ERR_TOOLARGE, "the answer is too large");
+	}
+	arena_free(&a);
+	return rc == ERR_OK;
+}
+
 static void
 on_ran(void *arg, int status, struct str answer, const struct err *err)
 {
@@ -242,13 +271,9 @@ on_ran(void *arg, int status, struct str answer, const struct err *err)
 		(void)remote_status_error(status, &e);
 		err = &e;
 	}
-	if (err == NULL) {
-		answer = arena_str(s->arena, answer);
-		if (protocol_read_result(s->arena, op->code_kind, answer, &s->result, &e) !=
-		    ERR_OK) {
-			err_prefix(&e, "the sandbox broke the protocol: ");
-			err = &e;
-		}
+	if (err == NULL && !read_result(s, op->code_kind, answer, &e)) {
+		err_prefix(&e, "the sandbox broke the protocol: ");
+		err = &e;
 	}
 	s->has_result = err == NULL;
 	if (err == NULL)
@@ -287,7 +312,7 @@ remote_exec_start(struct remote_session *s, struct code_op *op)
 	s->arena = arena_new(ARENA_MAX);
 	s->result = (struct protocol_result){0};
 	s->has_result = false;
-	s->candidate_count = s->omitted_count = s->next = 0;
+	s->candidate_count = s->omitted_count = s->omitted_total = s->next = 0;
 	if (lists_files(s, op) && !s->has_baseline)
 		ask_listing(s, on_listed_before);
 	else
@@ -296,16 +321,9 @@ remote_exec_start(struct remote_session *s, struct code_op *op)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
-static struct str
-kept(struct str text, uint32_t max)
-{
-	return str_sub(text, 0, max);
-}
-
 void
 remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *failed)
 {
-	const struct code_config *cfg = &s->port.backend->cfg;
 	const struct code_run_ops *ops = op->ops;
 	void *arg = op->arg;
 	bool has_run = s->port.is_running && s->has_result;
@@ -317,17 +335,21 @@ remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *
 		const struct protocol_result *p = &s->result;
 		r.timed_out = p->timed_out;
 		r.return_code = p->return_code;
-		r.out = kept(p->out, cfg->output_bytes);
-		r.err = kept(p->err, cfg->output_bytes);
+		r.out = p->out;
+		r.err = p->err;
 		r.out_total = p->out_total;
 		r.err_total = p->err_total;
 		r.omitted = s->omitted;
 		r.omitted_count = s->omitted_count;
-		r.omitted_total = (uint32_t)s->omitted_count;
+		r.omitted_total = (uint32_t)s->omitted_total;
 		r.exec_ms = p->exec_ms;
 		r.edit = p->has_edit ? &p->edit : NULL;
 	}
 	s->has_result = false;
+	code_session_hold(&s->port);
 	code_op_done(&s->port);
 	ops->done(arg, &r);
+	if (!s->port.is_closed)
+		arena_free(&s->arena);
+	code_session_let_go(&s->port);
 }

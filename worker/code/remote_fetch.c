@@ -2,6 +2,7 @@
  * the answer announces, and by what arrives. */
 #include "base/check.h"
 #include "base/clock.h"
+#include "sandbox/collect/select.h"
 #include "worker/code/remote.h"
 #include "worker/http/uri.h"
 
@@ -18,7 +19,9 @@ void
 remote_omit(struct remote_session *s, const struct remote_candidate *c, enum code_omit why)
 {
 	uint64_t size = c->size != UINT64_MAX ? c->size : 0;
-	s->omitted[s->omitted_count++] = (struct code_omitted){c->name, size, why};
+	/* A model is told of as many as of its own host's. */
+	if (s->omitted_total++ < COLLECT_LISTED_MAX)
+		s->omitted[s->omitted_count++] = (struct code_omitted){c->name, size, why};
 }
 
 /* The file under way has come to an end, of whatever kind. The next one begins from the loop. */
