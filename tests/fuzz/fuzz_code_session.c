@@ -27,7 +27,8 @@ struct seen {
 	struct code_session *s;
 	struct str script;
 	unsigned asked, answered;
-	unsigned left; /* callbacks until it is closed in one; 0: not */
+	/* Callbacks until one of them does it; 0: none. */
+	unsigned until_close, until_ask, until_pause;
 	bool in_file, in_get, is_pushing;
 	uint64_t get_left;
 	unsigned files;
@@ -59,12 +60,24 @@ close_now(struct seen *v)
 	v->in_file = v->in_get = v->is_pushing = false;
 }
 
+static void ask(struct seen *v, uint8_t what);
+
+static bool
+is_now(unsigned *until)
+{
+	return *until > 0 && --*until == 0;
+}
+
 /* In every callback. */
 static void
 at(struct seen *v)
 {
 	CHECK(v->s != NULL);
-	if (v->left > 0 && --v->left == 0)
+	if (is_now(&v->until_ask))
+		ask(v, byte(v) % 7);
+	if (is_now(&v->until_pause))
+		code_session_pause(v->s);
+	if (is_now(&v->until_close))
 		close_now(v);
 }
 
@@ -338,7 +351,10 @@ step(struct seen *v)
 	} else if (what == 13 && v->s != NULL) {
 		code_session_resume(v->s);
 	} else if (what == 14) {
-		v->left = byte(v) & 15;
+		uint8_t b = byte(v);
+		unsigned *until[] = {
+		    &v->until_close, &v->until_ask, &v->until_pause, &v->until_ask};
+		*until[b >> 6] = b & 15;
 	} else if (what == 15) {
 		session_rig_drop(&v->rig);
 	} else if (what == 16 && v->rig.spawner >= 0) {
@@ -370,13 +386,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (v.script.len > 0)
 		step(&v);
 	session_rig_drop(&v.rig);
+	v.until_pause = 0;
 	if (v.s != NULL)
 		code_session_resume(v.s);
 	turn(&v);
-	if (v.s != NULL) {
-		turn(&v);
-		CHECK(v.s == NULL || v.asked == v.answered);
-	}
+	CHECK(v.s == NULL || v.asked == v.answered);
 	CHECK(v.answered <= v.asked);
 	code_session_close(&v.s);
 	session_rig_done(&v.rig);
