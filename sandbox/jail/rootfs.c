@@ -121,7 +121,9 @@ make_dev(struct jail_fail *f)
 		char src[32], dst[32];
 		(void)snprintf(src, sizeof(src), "/dev/%s", nodes[i]);
 		(void)snprintf(dst, sizeof(dst), "dev/%s", nodes[i]);
-		if (!make_file(dst, "") || !bind(src, dst, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC))
+		/* Read-only is the node, not the device. */
+		if (!make_file(dst, "") ||
+		    !bind(src, dst, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC))
 			return jail_failed(f, SB_MOUNT_NS, dst);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)

@@ -7,9 +7,10 @@
  * fcntl) because it would tell which of the host's programs are used; syncfs because it flushes the
  * host's disk; huge pages because they come out of the host's store; filters of sockets because
  * they are programs for the kernel; packets in pipes (O_DIRECT) because whoever reads the output
- * would get a byte at a time. The limit of core files keeps its special value (session_locks.c): to
- * set it changes nothing and is no error. Comparisons are masked to 32 bits where the kernel takes
- * an int.
+ * would get a byte at a time; MADV_PAGEOUT because what is in the swap is the host's,
+ * MADV_MERGEABLE because a page that is merged tells that another has the same. The limit of core
+ * files keeps its special value (session_locks.c): to set it changes nothing and is no error.
+ * Comparisons are masked to 32 bits where the kernel takes an int.
  */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -46,8 +47,8 @@ static const char *const allowed[] = {
     "rmdir", "sendfile", "stat", "statfs", "statx", "symlink", "symlinkat", "truncate", "umask",
     "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
     /* memory */
-    "brk", "madvise", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mprotect", "mremap",
-    "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
+    "brk", "membarrier", "mincore", "mlock", "mlock2", "mlockall", "mprotect", "mremap", "munlock",
+    "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
     /* processes and threads */
     "arch_prctl", "capget", "execve", "execveat", "exit", "exit_group", "fork", "futex",
     "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "get_robust_list", "getcpu",
@@ -110,6 +111,8 @@ static const struct {
     {"fadvise64", 3, POSIX_FADV_DONTNEED, POSIX_FADV_DONTNEED, NOT_DONE},
     {"open", 1, O_DIRECT, O_DIRECT, EINVAL},
     {"openat", 2, O_DIRECT, O_DIRECT, EINVAL},
+    {"madvise", 2, LOW32, MADV_MERGEABLE, EINVAL},
+    {"madvise", 2, LOW32, MADV_PAGEOUT, EINVAL},
 };
 
 /* Allowed when (argument & mask) == value; anything else: ENOSYS, or `otherwise` if not 0. */
@@ -122,6 +125,25 @@ static const struct {
     {"mmap", 3, MAP_HUGETLB, 0},
     {"msync", 2, MS_SYNC, 0},
     {"fadvise64", 3, POSIX_FADV_DONTNEED, 0},
+    {"madvise", 2, LOW32, MADV_DONTNEED},
+    {"madvise", 2, LOW32, MADV_NORMAL},
+    {"madvise", 2, LOW32, MADV_RANDOM},
+    {"madvise", 2, LOW32, MADV_SEQUENTIAL},
+    {"madvise", 2, LOW32, MADV_WILLNEED},
+    {"madvise", 2, LOW32, MADV_FREE},
+    {"madvise", 2, LOW32, MADV_REMOVE},
+    {"madvise", 2, LOW32, MADV_DONTFORK},
+    {"madvise", 2, LOW32, MADV_DOFORK},
+    {"madvise", 2, LOW32, MADV_UNMERGEABLE},
+    {"madvise", 2, LOW32, MADV_HUGEPAGE},
+    {"madvise", 2, LOW32, MADV_NOHUGEPAGE},
+    {"madvise", 2, LOW32, MADV_DONTDUMP},
+    {"madvise", 2, LOW32, MADV_DODUMP},
+    {"madvise", 2, LOW32, MADV_WIPEONFORK},
+    {"madvise", 2, LOW32, MADV_KEEPONFORK},
+    {"madvise", 2, LOW32, MADV_COLD},
+    {"madvise", 2, LOW32, MADV_POPULATE_READ},
+    {"madvise", 2, LOW32, MADV_POPULATE_WRITE},
     {"open", 1, O_DIRECT, 0},
     {"openat", 2, O_DIRECT, 0},
     {"fcntl", 1, LOW32, F_DUPFD},

@@ -26,7 +26,7 @@
 struct process {
 	pid_t pid, parent;
 	pid_t thread;   /* that has its memory: the first, unless that one has ended */
-	uint64_t bytes; /* resident, anonymous or shared memory */
+	uint64_t bytes; /* anonymous or shared memory, resident or swapped out */
 	struct session *session;
 };
 
@@ -82,7 +82,7 @@ look_at(pid_t pid, struct process *ret)
 {
 	char text[4096];
 	pid_t thread = pid;
-	unsigned long long parent, anon = 0, shmem = 0;
+	unsigned long long parent, anon = 0, shmem = 0, swap = 0;
 	/* The name in the first line is of the code's choice, but has no line end in it. */
 	if (read_proc(pid, "status", text, sizeof(text)) <= 0 || !field(text, "PPid", &parent))
 		return false;
@@ -92,9 +92,11 @@ look_at(pid_t pid, struct process *ret)
 		if (thread != 0)
 			(void)field(text, "RssAnon", &anon);
 	}
-	if (thread != 0)
+	if (thread != 0) {
 		(void)field(text, "RssShmem", &shmem);
-	*ret = (struct process){pid, (pid_t)parent, thread, (anon + shmem) * 1024, NULL};
+		(void)field(text, "VmSwap", &swap);
+	}
+	*ret = (struct process){pid, (pid_t)parent, thread, (anon + shmem + swap) * 1024, NULL};
 	return true;
 }
 
@@ -150,10 +152,11 @@ static uint64_t
 share_of(pid_t pid)
 {
 	char text[2048];
-	unsigned long long kb = 0;
+	unsigned long long kb = 0, swap = 0;
 	if (read_proc(pid, "smaps_rollup", text, sizeof(text)) <= 0)
 		return 0;
-	return field(text, "Pss", &kb) ? kb * 1024 : 0;
+	(void)field(text, "SwapPss", &swap);
+	return field(text, "Pss", &kb) ? (kb + swap) * 1024 : 0;
 }
 
 static uint64_t

@@ -6,8 +6,10 @@
  */
 #include <sys/stat.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +41,28 @@ give(const char *dir, const char *name)
 	char path[ROOM + 64];
 	(void)snprintf(path, sizeof(path), "%s%s%s", dir, name[0] != '\0' ? "/" : "", name);
 	return chown(path, PROBE_PLAIN_USER, PROBE_PLAIN_USER) == 0;
+}
+
+/* Those of probes that were killed. */
+static void
+sweep(const struct cgroup_place *above)
+{
+	DIR *d = opendir(above->own);
+	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
+		struct cgroup_places old = {0};
+		struct str rest = str_c(e->d_name);
+		uint64_t pid;
+		if (!str_starts(rest, STR("otari-probes.")) ||
+		    !str_u64(str_from(rest, STR("otari-probes.").len), &pid) || pid > INT32_MAX ||
+		    kill((pid_t)pid, 0) == 0)
+			continue;
+		(void)snprintf(
+		    old.v1[0].own, sizeof(old.v1[0].own), "%.900s/%.100s", above->own, e->d_name);
+		(void)cgroup_sweep(&old);
+		(void)rmdir(old.v1[0].own);
+	}
+	if (d != NULL)
+		closedir(d);
 }
 
 /* False: there is none, or none to write to. ret: where the user's is. */
@@ -79,6 +103,8 @@ probe_delegate(void)
 	if (geteuid() != 0)
 		return true; /* somebody has, or has not */
 	cgroup_read_places(&ours);
+	for (size_t k = 0; k < CGROUP_CONTROLLERS; k++)
+		sweep(&ours.v1[k]);
 	memset(&given, 0, sizeof(given));
 	is_given = make_v2(&ours.v2);
 	for (size_t k = 0; k < CGROUP_CONTROLLERS && given.v2.own[0] == '\0'; k++)

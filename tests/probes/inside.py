@@ -103,3 +103,29 @@ closed("the domain", 171, text("x"), 1)
 closed("the zone", 164, 0, ctypes.create_string_buffer(bytes(8)))
 closed("an adjustment", 159, ctypes.create_string_buffer(struct.pack("I", 0x4000) + bytes(204)))
 closed("an alarm that wakes the host", 222, 9, 0, ctypes.byref(ctypes.c_int()))
+
+#: memory is neither pushed out nor merged [filter]
+import mmap
+m = mmap.mmap(-1, 1 << 20)
+at = ctypes.addressof(ctypes.c_char.from_buffer(m))
+for advice in (12, 21, 100, 101, (1 << 32) | 21):
+    closed("advice %d" % advice, 28, at, 1 << 20, advice)
+m2 = mmap.mmap(-1, 1 << 20)
+m2.madvise(mmap.MADV_DONTNEED)
+
+#: the nodes of devices are not to be changed, and work
+for name in ("null", "zero", "full", "random", "urandom"):
+    path = "/dev/" + name
+    refused(path, os.utime, path)
+    refused(path, os.utime, path, (0, 0))
+    refused(path, os.chmod, path, 0o600)
+    refused(path, os.unlink, path)
+    refused(path, os.rename, path, "/dev/shm/x")
+    fd = os.open(path, os.O_RDWR)
+    refused(path, os.utime, fd)
+    refused(path, os.fchmod, fd, 0o600)
+open("/dev/null", "w").write("x")
+if open("/dev/zero", "rb").read(4) != bytes(4) or len(open("/dev/urandom", "rb").read(4)) != 4:
+    got("a device that does not work")
+if subprocess.run(["bash", "-c", "echo x > /dev/null && head -c 1 /dev/random >> /dev/null"]).returncode != 0:
+    got("a device that a shell cannot use")
