@@ -75,11 +75,8 @@ static void
 keep_and_deliver(void *arg)
 {
 	struct turn *t = arg;
-	struct request *req = t->req;
-	struct str response = STR_NULL;
-	if (t->plan.keep.is_wanted && !t->out.overflowed)
-		response = keep_response_of(req->arena, buf_str(&t->out), t->plan.conv->stream);
-	if (!keep_start(req, &t->plan.keep, response, deliver, t))
+	if (t->out.overflowed ||
+	    !keep_start(t->req, &t->plan.keep, buf_str(&t->out), t->plan.conv->stream, deliver, t))
 		deliver(t);
 }
 

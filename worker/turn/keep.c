@@ -13,7 +13,8 @@ struct keep {
 	struct job job;
 	struct request *req; /* reference: the arena outlives the job */
 	const struct keep_plan *plan;
-	struct str response; /* in the arena: the client may go away with its buffers */
+	struct str out; /* in the arena: the client may go away with its buffers */
+	bool is_stream;
 	void (*done)(void *arg);
 	void *arg;
 	enum err_code rc;
@@ -107,7 +108,11 @@ run(struct job *j, void *context)
 		k->rc = err_set(&k->err, ERR_BUSY, "no database connection");
 		return;
 	}
-	k->rc = keep_row(k->req->arena, k->plan, k->response, clock_wall_s(), &row, &k->err);
+	/* Found here and not on the loop: what the code printed may make it large. */
+	struct str response = keep_response_of(k->req->arena, k->out, k->is_stream);
+	if (response.ptr == NULL)
+		return;
+	k->rc = keep_row(k->req->arena, k->plan, response, clock_wall_s(), &row, &k->err);
 	if (k->rc == ERR_OK)
 		k->rc = insert(context, &row, &k->err);
 }
@@ -133,22 +138,23 @@ done(struct job *j, bool cancelled)
 }
 
 bool
-keep_start(struct request *req, const struct keep_plan *plan, struct str response,
+keep_start(struct request *req, const struct keep_plan *plan, struct str out, bool is_stream,
     void (*on_done)(void *arg), void *arg)
 {
 	struct err err = {.code = ERR_NOMEM, .msg = "the response is too large to be kept"};
-	if (!plan->is_wanted || response.ptr == NULL)
+	if (!plan->is_wanted || out.len == 0)
 		return false;
 	struct keep *k = ARENA_NEW(req->arena, struct keep);
 	if (k != NULL) {
 		*k = (struct keep){.job = {.run = run, .done = done, .arg = k},
 		    .plan = plan,
-		    .response = arena_str(req->arena, response),
+		    .out = arena_str(req->arena, out),
+		    .is_stream = is_stream,
 		    .done = on_done,
 		    .arg = arg};
 		k->req = req;
 	}
-	if (k == NULL || k->response.len == 0) {
+	if (k == NULL || k->out.len == 0) {
 		warn(req, &err);
 		return false;
 	}

@@ -28,9 +28,9 @@ struct str keep_response_of(struct arena *a, struct str out, bool is_stream);
 MUST_CHECK enum err_code keep_row(struct arena *a, const struct keep_plan *plan,
     struct str response, int64_t now_s, struct store_response *ret, struct err *reterr);
 
-/* True: done will be called, when the client is still there. False: there is nothing to keep, or it
- * cannot be kept. */
-bool keep_start(struct request *req, const struct keep_plan *plan, struct str response,
+/* out: what the client gets, or of a stream what holds its last event; copied. True: done will be
+ * called, when the client is still there. False: nothing is to be kept, or it cannot be kept. */
+bool keep_start(struct request *req, const struct keep_plan *plan, struct str out, bool is_stream,
     void (*done)(void *arg), void *arg);
 
 #endif
