@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 
+#include "base/clock.h"
 #include "tests/integ/admin.h"
 #include "tests/integ/program.h"
 #include "tests/integ/talks.h"
@@ -93,10 +94,18 @@ wait_sessions(struct server *s, int n)
 }
 
 static struct server *
+start_host_with(const char *more)
+{
+	static char conf[512];
+	(void)snprintf(conf, sizeof(conf),
+	    "sandbox_serve: \"127.0.0.1:0\"\nsandbox_serve_token: " TOKEN "\n%s", more);
+	return start_sandboxed(&(struct server_opts){.conf = conf});
+}
+
+static struct server *
 start_host(void)
 {
-	return start_sandboxed(&(struct server_opts){
-	    .conf = "sandbox_serve: \"127.0.0.1:0\"\nsandbox_serve_token: " TOKEN "\n"});
+	return start_host_with("");
 }
 
 #define CODE(text) "{\"tool\":\"code_execution\",\"input\":{\"code\":\"" text "\"}}"
@@ -369,5 +378,34 @@ Test(lent_peers, answers_that_are_not_read_are_bounded)
 	cr_expect_gt(strlen(body), 12000000);
 	while (ask(s, "GET", at_session(ids[0].s, "/files/list").s, "") != 200)
 		pause_short();
+	server_stop(&s);
+}
+
+/* The session is in use while a body comes for it, however long. */
+Test(lent_peers, a_long_upload_keeps_its_session)
+{
+	struct server *s = start_host_with("sandbox_serve_idle_ms: 1000\n");
+	struct text id = open_one(s), unused = open_one(s);
+	static char some[65536];
+	char body[65536];
+	int put = start(s, "POST", at_session(id.s, "/files").s,
+	    "Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n",
+	    "46\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; "
+	    "filename=\"long\"\r\n\r\nx\r\n");
+
+	wait_sessions(s, 1); /* the other one was given up */
+	for (int64_t end = clock_mono_ms() + 3000; clock_mono_ms() < end;) {
+		cr_assert_gt(dprintf(put, "10000\r\n"), 0);
+		for (size_t sent = 0; sent < sizeof(some);) {
+			ssize_t n = send(put, some + sent, sizeof(some) - sent, MSG_NOSIGNAL);
+			cr_assert_gt(n, 0, "it was broken off");
+			sent += (size_t)n;
+		}
+		cr_assert_gt(dprintf(put, "\r\n"), 0);
+		pause_short();
+	}
+	cr_assert_gt(dprintf(put, "9\r\n\r\n--b--\r\n\r\n0\r\n\r\n"), 0);
+	cr_expect_eq(finish(put, body, sizeof(body)), 201, "%s", body);
+	cr_expect_eq(ask(s, "GET", at_session(unused.s, "/files/list").s, ""), 404);
 	server_stop(&s);
 }

@@ -141,7 +141,9 @@ on_sweep(evutil_socket_t fd, short what, void *arg)
 	struct lent *l, *next;
 	for (l = TAILQ_FIRST(&s->lents); l != NULL; l = next) {
 		next = TAILQ_NEXT(l, link);
-		if (TAILQ_EMPTY(&l->works) && now - l->used_ms >= idle_ms)
+		if (!serve_account_is_idle(l->account)) /* a body may come for longer than that */
+			l->used_ms = now;
+		else if (now - l->used_ms >= idle_ms)
 			lent_close(l);
 	}
 }

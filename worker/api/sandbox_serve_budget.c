@@ -65,6 +65,12 @@ serve_account_put(struct serve_account **ap)
 		mem_free(a);
 }
 
+bool
+serve_account_is_idle(const struct serve_account *a)
+{
+	return a->calls == 0;
+}
+
 /* Its address without the port; of an IPv6 address the half that one customer has. */
 static void
 name_client(struct str peer, char dst[CLIENT_SIZE])

@@ -11,6 +11,7 @@
 #ifndef OTARI_WORKER_API_SANDBOX_SERVE_BUDGET_H
 #define OTARI_WORKER_API_SANDBOX_SERVE_BUDGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -44,6 +45,7 @@ uint64_t serve_budget_bytes(const struct serve_budget *b);
 
 struct serve_account *serve_account_new(void); /* of a session; one reference */
 void serve_account_put(struct serve_account **a);
+bool serve_account_is_idle(const struct serve_account *a); /* no call of it is under way */
 
 /* One call. peer: "address:port"; client_calls: how many a client may have. Nothing is claimed
  * unless it is admitted. */
