@@ -380,6 +380,24 @@ Test(documents, whose_client_goes_away_leave_no_session)
 	server_stop(&s);
 }
 
+Test(documents, do_not_hold_up_a_daemon_that_stops)
+{
+	struct server_opts o = {.conf = "drain_timeout_ms: 300\n"};
+	struct server *s = start_sandboxed(&o);
+	make_documents(s);
+	server_expect(s, "not drained in time");
+	struct doc slow = upload(s, "slow.docx", "application/octet-stream");
+	char *talk = talk_of(CHAT, &slow, 1);
+	char *body = talk_body(CHAT, "plain:text", "", false, talk, "");
+	int fd = stream_open(s, CHAT, body);
+	cr_expect(wait_sessions(s, 1), "it is being read");
+	server_stop(&s); /* leaves nothing */
+	close(fd);
+	mem_free(body);
+	mem_free(talk);
+	doc_done(&slow);
+}
+
 Test(documents, are_left_where_there_is_no_room_to_read_them)
 {
 	struct server_opts o = {
@@ -402,6 +420,28 @@ Test(documents, are_left_where_there_is_no_room_to_read_them)
 	mem_free(talk);
 	doc_done(&slow);
 	doc_done(&docx);
+	server_stop(&s);
+}
+
+/* Without a session, and so without a sandbox. */
+Test(documents, n91_a_text_file_that_comes_inline_is_text_everywhere)
+{
+	static const char inline_csv[] =
+	    "{\"role\":\"user\",\"content\":[{\"type\":\"file\",\"file\":{\"filename\":\"a.csv\","
+	    "\"file_data\":\"data:text/csv;base64,YSxi\"}}]}";
+	static const struct {
+		const char *model, *saw;
+	} rows[] = {
+	    {"plain:text", "[Attached file: a.csv]\\na,b\\n[End of file]"},
+	    {"fake:text", "[Attached file: a.csv]\\na,b\\n[End of file]"},
+	    {"claude:text", "[Attached file: a.csv]\\na,b\\n[End of file]"},
+	    {"answers:text", "data:text/csv;base64,YSxi"},
+	};
+	struct server *s = server_start(NULL);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		ask(s, CHAT, rows[i].model, inline_csv);
+		expect_text(s, rows[i].model, rows[i].saw);
+	}
 	server_stop(&s);
 }
 

@@ -91,7 +91,7 @@ Test(extract_plan, what_a_service_reads_is_by_its_type_and_wire)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		cr_expect_eq(documents_read(str_c(rows[i].type), rows[i].wire, rows[i].native),
 		    rows[i].reads, "row %zu", i);
-	cr_expect_eq(DOCUMENTS_ALL, 0x7f);
+	cr_expect_eq(DOCUMENTS_ALL, 0xff);
 }
 
 /* "%PDF-1.4 a" and a DOCX's first bytes */
@@ -219,6 +219,44 @@ Test(extract_plan, what_its_sender_says_of_a_document_stays)
 	rewrite(c, 0, 2);
 	struct str out = fix_encode(a, WIRE_CHAT, c, false);
 	cr_expect_eq(count(out, "read me\\n" PAPER), 1, "%s", out.ptr);
+	arena_free(&a);
+}
+
+Test(extract_plan, a_text_file_needs_no_extractor)
+{
+	static const struct {
+		const char *name, *url;
+		bool is_text;
+	} rows[] = {
+	    {"a.csv", "data:text/csv;charset=utf-8;base64,YSxi", true},
+	    {"a.bin", "data:application/json;base64,YSxi", true},
+	    {"a.MD", "data:application/octet-stream;base64,YSxi", true},
+	    {"a.md", "YSxi", true},
+	    {"a.bin", "data:application/octet-stream;base64,YSxi", false},
+	    {"a.csv", "data:video/mp4;base64,YSxi", false},
+	    {"a.csv", "data:text/csv;base64,gICA", false}, /* no UTF-8 */
+	    {"a.csv", "data:text/csv;base64,YQBi", false}, /* a NUL */
+	    {"a.csv", "data:text/csv;base64,YSx", false},
+	};
+	struct arena *a = arena_new(1u << 20);
+	struct extract_plan plan;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int reads = 0; reads < 2; reads++) {
+			struct str body = arena_printf(a,
+			    "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":["
+			    "{\"type\":\"file\",\"file\":{\"filename\":\"%s\",\"file_data\":"
+			    "\"%s\"}}]}]}",
+			    rows[i].name, rows[i].url);
+			struct conversation *c = fix_must_decode(a, WIRE_CHAT, body.ptr);
+			extract_collect(c, reads == 0 ? DOCUMENTS_EXTRACTED : DOCUMENT_TEXT, &plan);
+			extract_rewrite(c, &plan);
+			struct str out = fix_encode(a, WIRE_CHAT, c, false);
+			bool is_text = str_find(out, STR("]\\na,b\\n[End")) != SIZE_MAX;
+			cr_expect_eq(
+			    is_text, rows[i].is_text && reads == 0, "row %zu: %s", i, out.ptr);
+			cr_expect_eq(plan.unread, 0);
+			cr_expect(is_text || str_find(out, str_c(rows[i].url)) != SIZE_MAX);
+		}
 	arena_free(&a);
 }
 

@@ -1,6 +1,7 @@
 #include "worker/turn/document.h"
 
 #include "base/base64.h"
+#include "worker/turn/attach_plan.h"
 
 #define HEAD_BYTES 1024u /* where a document shows what it is */
 
@@ -53,6 +54,23 @@ document_kind(
 		found = false;
 	buf_done(&head);
 	return found;
+}
+
+bool
+document_is_text(struct str media_type, struct str filename)
+{
+	static const struct str extensions[] = {STR_INIT("txt"), STR_INIT("md"), STR_INIT("csv"),
+	    STR_INIT("tsv"), STR_INIT("json"), STR_INIT("jsonl"), STR_INIT("xml"), STR_INIT("yaml"),
+	    STR_INIT("yml"), STR_INIT("toml"), STR_INIT("ini"), STR_INIT("log"), STR_INIT("sql"),
+	    STR_INIT("py"), STR_INIT("js"), STR_INIT("ts"), STR_INIT("c"), STR_INIT("h"),
+	    STR_INIT("sh")};
+	size_t dot = str_rchr(filename, '.');
+	if (media_type.len > 0 && !str_eq_nocase(media_type, STR("application/octet-stream")))
+		return attach_is_text(media_type);
+	for (size_t i = 0; dot != SIZE_MAX && i < ARRAY_LEN(extensions); i++)
+		if (str_eq_nocase(str_from(filename, dot + 1), extensions[i]))
+			return true;
+	return false;
 }
 
 /* --- who reads it ---------------------------------------------------------------------------- */

@@ -38,11 +38,14 @@ uint32_t
 extract_leaves(const struct worker_env *env, const struct target *target)
 {
 	struct str why;
-	if (!snapshot_policy(env->policy)->settings.file_understanding_enabled ||
-	    env->code == NULL || !code_backend_converts(env->code) ||
-	    !code_backend_ready(env->code, &why))
+	if (!snapshot_policy(env->policy)->settings.file_understanding_enabled)
 		return DOCUMENTS_ALL;
-	return documents_read(target->provider_type, target->wire, target->native_documents);
+	uint32_t read =
+	    documents_read(target->provider_type, target->wire, target->native_documents);
+	if (env->code == NULL || !code_backend_converts(env->code) ||
+	    !code_backend_ready(env->code, &why))
+		read |= DOCUMENTS_EXTRACTED;
+	return read;
 }
 
 static void
@@ -61,7 +64,8 @@ finish(struct extract *x)
 	void (*done)(void *) = x->done;
 	void *arg = x->arg;
 	for (; x->next != NULL; x->next = x->next->next)
-		board_count(x->req->env->slot, BC_DOCUMENTS_LEFT, 1);
+		if (!x->next->is_text_file)
+			board_count(x->req->env->slot, BC_DOCUMENTS_LEFT, 1);
 	release(x);
 	done(arg);
 }
@@ -182,6 +186,8 @@ static void
 put_next(struct extract *x)
 {
 	struct name name;
+	while (x->next != NULL && x->next->is_text_file)
+		x->next = x->next->next;
 	if (x->next == NULL || x->budget == 0) {
 		finish(x);
 		return;

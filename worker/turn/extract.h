@@ -28,11 +28,11 @@ struct extract_options {
 };
 
 /* The formats that reach this model as they are (document.h): all where the deployment does not
- * want documents read, or has no sandbox that reads them and works. */
+ * want documents read; those that need an extractor where no sandbox reads them. */
 uint32_t extract_leaves(const struct worker_env *env, const struct target *target);
 /* done is called once, and never before this returns, unless extract_cancel was; the texts of the
- * plan are then filled in as far as they go. The plan, which is not empty, and the request outlive
- * it. Returns owned; it is gone once done was called. */
+ * plan are then filled in as far as they go. The plan, which has unread ones, and the request
+ * outlive it. Returns owned; it is gone once done was called. */
 struct extract *extract_start(struct request *req, struct extract_plan *plan,
     const struct extract_options *opt, void (*done)(void *arg), void *arg);
 void extract_cancel(struct extract **x); /* NULL allowed; ends what runs */

@@ -1,5 +1,6 @@
 #include "worker/turn/extract_plan.h"
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "worker/turn/attach_plan.h"
 #include "worker/turn/result_text.h"
@@ -12,7 +13,7 @@ struct collecting {
 	struct arena *arena;
 	uint32_t reads;
 	struct extract_plan *plan;
-	size_t compared;
+	size_t compared, decoded;
 };
 
 static bool
@@ -26,31 +27,64 @@ is_same(struct collecting *c, struct str a, struct str b)
 	return str_eq(a, b);
 }
 
+/* STR_NULL: it is no text. */
+static struct str
+text_of(struct collecting *c, struct str base64)
+{
+	struct str text = STR_NULL;
+	struct buf bytes = BUF_INIT(EXTRACT_TEXT_FILES_MAX + 4);
+	if (base64.len > BASE64_LEN(EXTRACT_TEXT_FILES_MAX) - c->decoded)
+		return text;
+	c->decoded += base64.len;
+	if (base64_decode(base64, &bytes) && utf8_valid(buf_str(&bytes)) &&
+	    str_chr(buf_str(&bytes), '\0') == SIZE_MAX)
+		text = arena_str(c->arena, buf_str(&bytes));
+	buf_done(&bytes);
+	return text;
+}
+
+/* True: it is to become text. */
+static bool
+is_wanted(const struct collecting *c, const struct part *p, struct extract_document *ret)
+{
+	const struct media *m = &p->media;
+	if (p->kind != PART_DOCUMENT || m->source != MEDIA_BASE64)
+		return false;
+	*ret = (struct extract_document){.data = m->data};
+	if (document_kind(m->media_type, m->filename, m->data, &ret->extractor))
+		return (c->reads & DOCUMENT_BIT(ret->extractor)) == 0;
+	ret->is_text_file = document_is_text(m->media_type, m->filename);
+	return ret->is_text_file && (c->reads & DOCUMENT_TEXT) == 0;
+}
+
 /* Changes nothing that anybody reads. */
 static bool
 collect_part(void *arg, struct part *p)
 {
 	struct collecting *c = arg;
-	enum code_extractor kind;
-	if (p->kind != PART_DOCUMENT || p->media.source != MEDIA_BASE64 ||
-	    !document_kind(p->media.media_type, p->media.filename, p->media.data, &kind) ||
-	    (c->reads & DOCUMENT_BIT(kind)) != 0)
+	struct extract_document found;
+	if (!is_wanted(c, p, &found))
 		return false;
 	struct extract_document **end = &c->plan->first;
 	for (; *end != NULL; end = &(*end)->next)
-		if ((*end)->extractor == kind && is_same(c, (*end)->data, p->media.data)) {
+		if ((*end)->extractor == found.extractor &&
+		    (*end)->is_text_file == found.is_text_file &&
+		    is_same(c, (*end)->data, found.data)) {
 			p->media.data = (*end)->data;
 			return false;
 		}
-	struct extract_document *d = c->plan->count < EXTRACT_DOCUMENTS_MAX
-					 ? ARENA_NEW(c->arena, struct extract_document)
-					 : NULL;
+	if (found.is_text_file)
+		found.text = text_of(c, found.data);
+	if (c->plan->count == EXTRACT_DOCUMENTS_MAX ||
+	    (found.is_text_file && found.text.ptr == NULL))
+		return false;
+	struct extract_document *d = ARENA_NEW(c->arena, struct extract_document);
 	if (d == NULL)
 		return false;
-	d->data = p->media.data;
-	d->extractor = kind;
+	*d = found;
 	*end = d;
 	c->plan->count++;
+	c->plan->unread += found.is_text_file ? 0 : 1;
 	return false;
 }
 

@@ -3,7 +3,8 @@
  *
  * Process: worker. Pure: extract.c finds the text between the two steps. A document without text
  * stays as it is.
- * Limits:  EXTRACT_DOCUMENTS_MAX different documents a request; more stay as they are.
+ * Limits:  EXTRACT_DOCUMENTS_MAX different documents a request, EXTRACT_TEXT_FILES_MAX bytes of
+ * text files, which are read at once; more stay as they are.
  */
 #ifndef OTARI_WORKER_TURN_EXTRACT_PLAN_H
 #define OTARI_WORKER_TURN_EXTRACT_PLAN_H
@@ -13,18 +14,21 @@
 
 #include "worker/turn/document.h"
 
-#define EXTRACT_DOCUMENTS_MAX 32u
+#define EXTRACT_DOCUMENTS_MAX  32u
+#define EXTRACT_TEXT_FILES_MAX (4u << 20)
 
 struct extract_document { /* one different document, in the order of its first mention */
 	struct extract_document *next;
 	struct str data; /* base64, borrowed from the conversation */
 	enum code_extractor extractor;
-	struct str text; /* filled in by whoever reads it; ptr NULL: not read */
+	struct str text;   /* filled in by whoever reads it; ptr NULL: not read */
+	bool is_text_file; /* read already */
 };
 
 struct extract_plan {
 	struct extract_document *first;
 	size_t count;
+	size_t unread; /* need an extractor */
 };
 
 /* The documents that came inline and whose format is not in `reads` (documents_read), also those in

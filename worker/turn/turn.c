@@ -284,8 +284,8 @@ read_documents(struct turn *t)
 	    .max_text_bytes = t->plan.limits.max_inline_bytes,
 	};
 	extract_collect(t->plan.conv, t->plan.documents, &t->documents);
-	if (t->documents.count == 0)
-		first_round(t);
+	if (t->documents.unread == 0)
+		on_extracted(t);
 	else
 		t->extracting = extract_start(t->req, &t->documents, &opt, on_extracted, t);
 }
