@@ -203,6 +203,16 @@ call("dnotify", 72, os.open("/usr/bin", os.O_RDONLY), 1026, 0x8000003f)
 call("flush of the host's disk", 306, os.open("/usr", os.O_RDONLY))
 refused("lease", __import__("fcntl").fcntl, os.open(sys.executable, os.O_RDONLY), 1024, 0)
 
+#: the host's disk is flushed for nobody, nor read past its memory [filter]
+import fcntl
+for name, nr, args in (("fsync", 74, (9999,)), ("fdatasync", 75, (9999,)), ("sync_file_range", 277, (9999, 0, 0, 2)),
+                       ("msync", 26, (0, 4096, 4)), ("fadvise", 221, (9999, 0, 0, 4))):
+    if libc.syscall(nr, *args) != 0:  # the descriptor was looked at
+        got(name)
+refused("a file", os.open, sys.executable, os.O_RDONLY | os.O_DIRECT)
+refused("an open file", fcntl.fcntl, os.open(sys.executable, os.O_RDONLY), fcntl.F_SETFL, os.O_DIRECT)
+call("openat2", 437, -100, text("/usr"), ctypes.create_string_buffer(struct.pack("3Q", os.O_DIRECT, 0, 0)), 24)
+
 #: signals by way of a descriptor reach nobody
 import fcntl
 a, b = socket.socketpair()
