@@ -59,6 +59,7 @@ serving_new(struct worker_env *env, const struct http_server_config *cfg, struct
 	s->env = env;
 	s->cfg = *cfg;
 	s->cfg.body_min_bytes_per_s = SERVE_BODY_MIN_BYTES_S;
+	s->cfg.max_per_client = cfg->max_connections / 2 + 1;
 	s->tls = tls;
 	TAILQ_INIT(&s->listeners);
 	return s;

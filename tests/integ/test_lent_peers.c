@@ -233,14 +233,10 @@ Test(lent_peers, a_body_that_drips_is_ended)
 	server_stop(&s);
 }
 
-/* A put of `bytes`, from another address of this host where one is given. The answer may come
- * before all of it is sent. */
+/* From this address of the host. */
 static int
-put_from(struct server *s, const char *from, const char *id, size_t bytes)
+connect_from(struct server *s, const char *from)
 {
-	static char some[65536];
-	static const char form[] =
-	    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
 	const struct timeval limit = {60, 0};
 	struct sockaddr_in here = {.sin_family = AF_INET},
 			   there = {
@@ -251,6 +247,17 @@ put_from(struct server *s, const char *from, const char *id, size_t bytes)
 	cr_assert_eq(bind(fd, (const struct sockaddr *)&here, sizeof(here)), 0);
 	cr_assert_eq(connect(fd, (const struct sockaddr *)&there, sizeof(there)), 0);
 	cr_assert_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	return fd;
+}
+
+/* A put of `bytes`. The answer may come before all of it is sent. */
+static int
+put_from(struct server *s, const char *from, const char *id, size_t bytes)
+{
+	static char some[65536];
+	static const char form[] =
+	    "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";
+	int fd = connect_from(s, from);
 	(void)dprintf(fd,
 	    "POST /sessions/%s/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " TOKEN
 	    "\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=b\r\n"
@@ -407,5 +414,25 @@ Test(lent_peers, a_long_upload_keeps_its_session)
 	cr_assert_gt(dprintf(put, "9\r\n\r\n--b--\r\n\r\n0\r\n\r\n"), 0);
 	cr_expect_eq(finish(put, body, sizeof(body)), 201, "%s", body);
 	cr_expect_eq(ask(s, "GET", at_session(unused.s, "/files/list").s, ""), 404);
+	server_stop(&s);
+}
+
+Test(lent_peers, connections_of_one_address_leave_room_for_others)
+{
+	struct server *s = start_host_with("max_connections: 16\n");
+	struct text id = open_one(s);
+	char body[4096];
+	int held[24];
+
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		held[i] = connect_from(s, "127.0.0.3");
+	/* They say nothing, and so are not idle ones that make room: nine are served, two are told.
+	 */
+	cr_expect_eq(finish(held[9], body, sizeof(body)), 503, "%s", body);
+	cr_expect(strstr(body, "from this address") != NULL, "%s", body);
+	cr_expect_eq(ask(s, "POST", at_session(id.s, "/exec").s, CODE("print(1)")), 200);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++)
+		if (i != 9)
+			close(held[i]);
 	server_stop(&s);
 }

@@ -304,6 +304,37 @@ name_peer(struct http_conn *c, const struct sockaddr_storage *addr)
 	c->peer = str_c(c->peer_text);
 }
 
+static void
+name_client(unsigned char dst[8], const struct sockaddr_storage *addr)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	memset(dst, 0, 8);
+	if (addr->ss_family == AF_INET) {
+		memcpy(&in, addr, sizeof(in));
+		memcpy(dst, &in.sin_addr, 4);
+	} else if (addr->ss_family == AF_INET6) {
+		memcpy(&in6, addr, sizeof(in6));
+		if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+			memcpy(dst, in6.sin6_addr.s6_addr + 12, 4);
+		else
+			memcpy(dst, in6.sin6_addr.s6_addr, 8);
+	}
+}
+
+/* Connections of this client, where it may have too many: a look takes a step for each of all. */
+static uint32_t
+count_of(const struct http_server *s, const unsigned char client[8])
+{
+	uint32_t n = 0;
+	const struct http_conn *c;
+	if (s->cfg.max_per_client == 0 || s->conn_count < s->cfg.max_per_client)
+		return 0;
+	TAILQ_FOREACH(c, &s->conns, link)
+		n += memcmp(c->client, client, sizeof(c->client)) == 0 ? 1 : 0;
+	return n;
+}
+
 static struct bufferevent *
 make_bufferevent(struct http_listener *l, int fd, struct ssl_st **ret_tls)
 {
@@ -355,12 +386,17 @@ void
 http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_storage *addr)
 {
 	struct http_server *s = l->server;
-	bool is_over = s->conn_count >= s->cfg.max_connections && !make_room(s);
+	unsigned char client[8];
+	name_client(client, addr);
+	uint32_t max = s->cfg.max_connections, count = count_of(s, client);
+	bool is_greedy = count > 0 && count >= s->cfg.max_per_client;
+	bool is_over = is_greedy || (s->conn_count >= max && !make_room(s));
 	struct ssl_st *tls = NULL;
 	struct bufferevent *bev = NULL;
 	/* Those that are only told 503 are bounded too; beyond, and on TLS, the close must do. */
-	if (!is_over || (l->tls == NULL && s->conn_count < s->cfg.max_connections +
-							       s->cfg.max_connections / 8 + 8))
+	bool is_told = l->tls == NULL && s->conn_count < max + max / 8 + 8 &&
+		       (!is_greedy || count < s->cfg.max_per_client + max / 8);
+	if (!is_over || is_told)
 		bev = make_bufferevent(l, fd, &tls);
 	if (bev == NULL) {
 		fd_close(&fd);
@@ -374,6 +410,7 @@ http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_storag
 	c->fd = fd;
 	c->state = tls != NULL ? HTTP_CONN_TLS : HTTP_CONN_IDLE;
 	name_peer(c, addr);
+	memcpy(c->client, client, sizeof(client));
 	TAILQ_INSERT_TAIL(&s->conns, c, link);
 	s->conn_count++;
 	(void)event_assign(&c->later, s->base, -1, 0, on_later, c);
@@ -390,7 +427,8 @@ http_conn_accepted(struct http_listener *l, int fd, const struct sockaddr_storag
 		c->must_linger = true;
 		c->x = http_exchange_new(c);
 		c->state = HTTP_CONN_EXCHANGE;
-		http_exchange_refuse(c->x, 503, "too many connections");
+		http_exchange_refuse(c->x, 503,
+		    is_greedy ? "too many connections from this address" : "too many connections");
 	}
 	http_conn_timers_update(c);
 }

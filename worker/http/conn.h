@@ -129,6 +129,7 @@ struct http_conn {
 	uint64_t lingered_bytes;
 	struct str peer;
 	char peer_text[72];
+	unsigned char client[8]; /* IPv4 address, or the half of an IPv6 one that a customer has */
 };
 
 TAILQ_HEAD(http_conn_list, http_conn);

@@ -63,6 +63,7 @@ struct http_server_config {
 	uint32_t body_min_bytes_per_s; /* slower for 10 s: closed (256) */
 	uint32_t write_stall_ms;       /* nothing could be sent for so long: closed (60 s) */
 	uint32_t max_connections;      /* over it: the longest idle one is closed, else 503 */
+	uint32_t max_per_client;       /* of one IPv4 address or IPv6 /64: over it 503; 0: any */
 };
 
 struct http_server_ops {
