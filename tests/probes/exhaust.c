@@ -34,10 +34,11 @@ static const char prelude[] =
     "        if os.read(p, 1) != b'x': raise SystemExit('a child ended')\n"
     "        os.close(p)\n";
 
+/* What the kernel counts by user, who may be one for all sessions: `of the user`. */
 static const struct {
 	const char *name, *code;
 } takes[] = {
-    {"timers",
+    {"of the user: timers",
 	"class E(ctypes.Structure): _fields_ = [('v', ctypes.c_long), ('s', ctypes.c_int), "
 	"('n', ctypes.c_int), ('p', ctypes.c_char * 48)]\n"
 	"signal.signal(40, signal.SIG_IGN)\n"
@@ -47,29 +48,30 @@ static const struct {
 	"    libc.syscall(223, t, 0, (ctypes.c_long * 4)(0, 1000, 0, 1000), None)\n"
 	"    return t\n"
 	"until_refused(timer, 20000)"},
-    {"queued signals", "signal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
-		       "i = ctypes.create_string_buffer(128)\ni[0] = 40\n"
-		       "ctypes.c_int.from_buffer(i, 8).value = -1\n"
-		       "def one():\n"
-		       "    if libc.syscall(129, os.getpid(), 40, i): raise OSError\n"
-		       "until_refused(one, 20000)"},
+    {"of the user: queued signals", "signal.pthread_sigmask(signal.SIG_BLOCK, [40])\n"
+				    "i = ctypes.create_string_buffer(128)\ni[0] = 40\n"
+				    "ctypes.c_int.from_buffer(i, 8).value = -1\n"
+				    "def one():\n"
+				    "    if libc.syscall(129, os.getpid(), 40, i): raise OSError\n"
+				    "until_refused(one, 20000)"},
     {"event descriptors", "in_children(20, lambda: until_refused(lambda: os.eventfd(0), 100000))"},
-    {"epolls of epolls", "import select\ndef f():\n    e = select.epoll(); e.register(last[0]); "
-			 "last[0] = e; return e\n"
-			 "last = [select.epoll()]\n"
-			 "in_children(20, lambda: until_refused(lambda: select.epoll(), 100000))\n"
-			 "until_refused(f, 100000)"},
-    {"pipes with all that goes in",
+    {"of the user: epolls of epolls",
+	"import select\ndef f():\n    e = select.epoll(); e.register(last[0]); "
+	"last[0] = e; return e\n"
+	"last = [select.epoll()]\n"
+	"in_children(20, lambda: until_refused(lambda: select.epoll(), 100000))\n"
+	"until_refused(f, 100000)"},
+    {"of the user: pipes with all that goes in",
 	"def f():\n    p = os.pipe()\n    try: fcntl.fcntl(p[0], 1031, 1 << 20)\n"
 	"    except OSError: pass\n"
 	"    os.set_blocking(p[1], False)\n    try:\n"
 	"        while True: os.write(p[1], bytes(65536))\n    except BlockingIOError: pass\n"
-	"    return p\nin_children(10, lambda: until_refused(f, 100000))"},
-    {"sockets with all that goes in",
+	"    return p\nin_children(3, lambda: until_refused(f, 100000))"},
+    {"of the user: sockets with all that goes in",
 	"def f():\n    p = socket.socketpair(); p[0].setblocking(False)\n    try:\n"
 	"        while True: p[0].send(bytes(65536))\n    except BlockingIOError: pass\n"
 	"    return p\nin_children(4, lambda: until_refused(f, 100000))"},
-    {"descriptors in flight",
+    {"of the user: descriptors in flight",
 	"a, b = socket.socketpair(); a.setblocking(False)\n"
 	"f = array.array('i', [os.open('/dev/null', 0) for i in range(100)])\n"
 	"until_refused(lambda: a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, f)]), "
@@ -108,7 +110,6 @@ hold(struct probe_host *h, const char *name, const char *code)
 {
 	static char text[8192], title[96];
 	struct probe_run run;
-	/* The last one beside it is made while it holds what it has: two are ready. */
 	struct code_session *a = probe_open(h, NULL), *ready[2] = {NULL}, *b = NULL;
 	(void)snprintf(title, sizeof(title), "one that takes all: %s", name);
 	probe_name(title);
@@ -120,7 +121,8 @@ hold(struct probe_host *h, const char *name, const char *code)
 		probe_turn(h, 50);
 	EXPECT(!run.is_done, "ended: %d %s%s", held.return_code, held.out, held.err);
 	int64_t start = clock_mono_ms();
-	for (size_t i = 0; i < 2; i++)
+	/* What may hinder the start of another is tried on one that was not ready: two are. */
+	for (size_t i = 0; i < 2 && str_starts(str_c(name), STR("of the user")); i++)
 		ready[i] = probe_open(h, NULL);
 	b = probe_open(h, NULL);
 	if (EXPECT(b != NULL, "no session beside it")) {

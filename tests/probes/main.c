@@ -69,8 +69,9 @@ run_file(struct probe_host *h, const char *path)
 	return r.return_code;
 }
 
-/* In which modes a group runs. What has to do with no wall that a host may lack: once. */
-enum breadth { ONCE, PAIRS, BARE_TOO };
+/* In which modes a group runs. What has to do with no wall that a host may lack: once; what is only
+ * figures: when it is named. */
+enum breadth { ASKED, ONCE, PAIRS, BARE_TOO };
 
 static const struct {
 	const char *name;
@@ -81,19 +82,21 @@ static const struct {
     {"escape", probes_escape, BARE_TOO}, {"pair", probes_pair, BARE_TOO},
     {"inside", probes_inside, PAIRS}, {"files", probes_files, PAIRS},
     {"abuse", probes_abuse, PAIRS}, {"exhaust", probes_exhaust, PAIRS},
-    {"measure", probes_measure, ONCE}};
+    {"measure", probes_measure, ASKED}};
 
 static bool
 is_in_mode(const struct probe_mode *m, enum breadth b)
 {
 	if ((m->without & JAIL_WITHOUT_SECCOMP) != 0)
 		return b == BARE_TOO;
-	return b != ONCE || strcmp(m->name, "best") == 0;
+	return b >= PAIRS || (b == ONCE && strcmp(m->name, "best") == 0);
 }
 
 static bool
 is_for(const char *name, enum breadth b)
 {
+	if (b == ASKED)
+		return getenv("PROBES") != NULL && probe_wants(name);
 	return probe_wants(name) && (is_in_mode(&probe_mode, b) || probe_is_thorough());
 }
 

@@ -157,7 +157,9 @@ bool
 probe_is_thorough(void)
 {
 	bool is_bare = (probe_mode.without & JAIL_WITHOUT_SECCOMP) != 0;
-	return strcmp(probe_mode.name, "best") == 0 || (getenv("PROBES_MODE") != NULL && !is_bare);
+	const char *asked = getenv("PROBES_MODE");
+	bool is_alone = asked != NULL && strchr(asked, ',') == NULL && !is_bare;
+	return strcmp(probe_mode.name, "best") == 0 || is_alone;
 }
 
 void

@@ -116,8 +116,8 @@ bool probe_check(bool ok, const char *file, int line, const char *expr, const ch
 extern unsigned probes_passed, probes_failed;
 void probe_end(void);
 bool probe_wants(const char *name); /* the filter of the command line */
-/* In one row of the matrix, or where a row was asked for: what takes long and meets no wall that a
- * host may lack. */
+/* In one row of the matrix, or where one alone was asked for: what takes long and meets no wall
+ * that a host may lack. */
 bool probe_is_thorough(void);
 
 /* Waits until sessions are born from the zygote; false: they are not. */
