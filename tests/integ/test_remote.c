@@ -214,6 +214,10 @@ Test(remote, a_tool_that_it_does_not_know_is_told_to_the_model)
 	cr_expect(strstr(text, "\"name\":\"text_editor_code_execution\"") != NULL, "%s", text);
 	cr_expect(strstr(text, "\"name\":\"bash_code_execution\"") == NULL, "%s", text);
 	mem_free(text);
+	server_ask(s, "GET", "/v1/tools", STR_NULL, NULL, &r);
+	HAS(r, "\"name\":\"text_editor_code_execution\"");
+	LACKS(r, "\"name\":\"bash_code_execution\"");
+	reply_done(&r);
 	put_policy(s, "{\"enabled\":true,\"tools\":[\"bash_code_execution\"]}");
 	ask(s, NEW, SAYS("run: bash: ls"), false, &r);
 	cr_expect_eq(r.status, 503, "%ld %s", r.status, r.body.ptr);

@@ -28,12 +28,15 @@ write_accepted(struct jw *w, bool takes_vendor_names)
 
 /* What the model is shown besides, for declarations that offer it. */
 static void
-write_kinds(struct jw *w)
+write_kinds(struct jw *w, const struct code_backend *code)
 {
+	uint32_t kinds = code != NULL ? code_backend_kinds(code) : CODE_KINDS_ALL;
 	jw_key(w, "kinds");
 	jw_array(w);
 	for (int i = 0; i < CODE_TOOL_COUNT; i++) {
 		enum code_tool kind = (enum code_tool)i;
+		if ((kinds & 1u << i) == 0)
+			continue;
 		jw_object(w);
 		jw_kstr(w, "name", code_tool_name(kind));
 		jw_kstr(w, "description", gateway_tool_description(kind));
@@ -61,7 +64,7 @@ tools_show_all(struct request *req)
 	jw_kbool(&w, "available", is_available(req->env));
 	write_accepted(&w, s->code_execution_executor != EXECUTOR_PROVIDER);
 	jw_kraw(&w, "input_schema", gateway_tool_schema(CODE_TOOL_PYTHON));
-	write_kinds(&w);
+	write_kinds(&w, req->env->code);
 	jw_kraw(&w, "example", STR("{\"type\":\"otari_code_execution\"}"));
 	jw_end_object(&w);
 	jw_end_array(&w);
