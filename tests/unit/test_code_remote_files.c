@@ -86,6 +86,18 @@ static const struct {
 	LISTED("7,{\"path\":\"../../etc\"},{\"path\":null},{\"size_bytes\":1},{\"path\":\"c.txt\","
 	       "\"size_bytes\":\"x\"}"),
 	"a.txt=AAAA;c.txt=C;", "", 2},
+    /* the same one again and again, by other names of it */
+    {NAMED(OUTPUT("a.txt") "," OUTPUT("./a.txt") "," OUTPUT("a.txt")), LISTED(""),
+	LISTED(FILE_AT("a.txt", "4", "1") "," FILE_AT("/a.txt", "4", "2") "," FILE_AT(
+	    ".//a.txt", "4", "3") "," FILE_AT("a.txt", "4", "4")),
+	"a.txt=AAAA;", "", 1},
+    /* no names */
+    {NAMED(OUTPUT("") "," OUTPUT("a\\u0000.txt") "," OUTPUT("a//b") "," OUTPUT("..")), LISTED(""),
+	LISTED(FILE_AT("a/./b", "1", "1") "," FILE_AT("/", "1", "1")), "", "", 0},
+    /* sizes that are none, and that changed meanwhile */
+    {NAMED(""), LISTED(""), LISTED(FILE_AT("a.txt", "-1", "1") "," FILE_AT("c.txt", "1e300", "1")),
+	"a.txt=AAAA;c.txt=C;", "", 2},
+    {NAMED(""), LISTED(""), LISTED(FILE_AT("a.txt", "1", "1")), "a.txt=AAAA;", "", 1},
     {NAMED(""), LISTED(""), LISTED(FILE_AT("/work/abs", "3", "1")), "work/abs=abs;", "", 1},
     {NAMED(OUTPUT("skip") "," OUTPUT("c.txt")), LISTED(""), LISTED(""), "skip=c.txt=C;", "", 2},
 };
