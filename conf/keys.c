@@ -128,7 +128,8 @@ static const struct conf_key KEYS[] = {
 	"Copy files that a provider's own code execution made, instead of fetching on demand (not "
 	"built yet).")},
     {FLAG(file_understanding_enabled, "true", SNAPSHOT,
-	"Put the contents of attached files into requests to models that cannot read them.")},
+	"Put the contents of files that a request names into it, as text for models that cannot "
+	"read them, and into the sandbox for its code. False: they go on as they came.")},
 
     /* --- responses --- */
     {GROUP("Responses"), NUMBER(responses_retention_hours, "720", "hours", 0, 24 * 36500, SNAPSHOT,

@@ -467,7 +467,16 @@ Test(documents, are_left_without_a_sandbox)
 Test(documents, n91_are_left_where_the_deployment_wants_so)
 {
 	struct server_opts o = {.conf = "file_understanding_enabled: false\n"};
-	expect_left(&o, start_sandboxed(&o));
+	struct server *s = start_sandboxed(&o);
+	make_documents(s);
+	struct doc docx = upload(s, "a.docx", "application/octet-stream");
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		ask_about(s, paths[i], "plain:text", &docx, 1);
+		cr_expect_not(got_bytes(s, &docx), "%s", paths[i]);
+		expect_text(s, paths[i], docx.id.s);
+	}
+	doc_done(&docx);
+	server_stop(&s);
 }
 
 Test(documents, are_read_also_where_a_workspace_may_run_no_code)

@@ -400,8 +400,8 @@ turn_start(struct request *req, const struct turn_plan *plan)
 		turn_fail(t, 500, NULL, STR("the gateway is out of timers"));
 		return;
 	}
-	if (attach_collect(plan->conv, where_code_runs(plan), plan->decision.claimed, &t->files,
-		&err) != ERR_OK) {
+	if (plan->takes_files && attach_collect(plan->conv, where_code_runs(plan),
+				     plan->decision.claimed, &t->files, &err) != ERR_OK) {
 		turn_fail(t, 400, NULL, str_c(err.msg));
 		return;
 	}

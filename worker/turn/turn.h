@@ -57,6 +57,7 @@ struct turn_plan { /* what the preamble found out; copied by turn_start */
 	struct executor_decision decision;
 	struct gateway_tools tools; /* that the model is shown; none: no code here */
 	uint32_t documents;         /* formats that reach the model as they are (turn/document.h) */
+	bool takes_files;           /* files that it names are shown and staged; else left */
 	struct str image;           /* of its code session; empty: the sandbox's own */
 	struct turn_limits limits;
 	size_t body_bytes;                /* of the client: how much there is to encode, about */
