@@ -54,15 +54,15 @@ static const struct conf_key KEYS[] = {
     {CHOICE(log_level, "info", "error|warn|notice|info|debug", 0, WORKERS,
 	"Least important level that is logged.")},
     {CHOICE(log_format, "json", "text|json", 0, WORKERS, "Form of log lines.")},
-    {NUMBER(max_connections, "4096", NULL, 1, 1000000, SNAPSHOT,
+    {NUMBER(max_connections, "4096", NULL, 1, 1000000, WORKERS,
 	"Open client connections of one worker.")},
     {NUMBER(
 	max_body_bytes, "33554432", "bytes", 1024, GIB, SNAPSHOT, "Largest JSON request body.")},
-    {NUMBER(http_head_timeout_ms, "15000", "ms", 100, MS_MAX, SNAPSHOT,
+    {NUMBER(http_head_timeout_ms, "15000", "ms", 100, MS_MAX, WORKERS,
 	"Time for a request's head to arrive.")},
-    {NUMBER(http_idle_timeout_ms, "75000", "ms", 100, MS_MAX, SNAPSHOT,
+    {NUMBER(http_idle_timeout_ms, "75000", "ms", 100, MS_MAX, WORKERS,
 	"Time that a kept connection may wait for its next request.")},
-    {NUMBER(http_write_stall_ms, "60000", "ms", 100, MS_MAX, SNAPSHOT,
+    {NUMBER(http_write_stall_ms, "60000", "ms", 100, MS_MAX, WORKERS,
 	"Time without progress after which a client that does not read is dropped.")},
     {NUMBER(drain_timeout_ms, "60000", "ms", 0, MS_MAX, SNAPSHOT,
 	"Time that running requests get when a worker, a replaced spawner or the service stops.")},
@@ -103,7 +103,7 @@ static const struct conf_key KEYS[] = {
 	"Silence inside a provider's answer after which it is given up; 0: no limit.")},
 
     /* --- files --- */
-    {GROUP("Files"), FLAG(files_enabled, "true", SNAPSHOT, "Serve the Files API.")},
+    {GROUP("Files"), FLAG(files_enabled, "true", WORKERS, "Serve the Files API.")},
     {CHOICE(files_backend, "local", "local|s3|url|fsspec", 0, WORKERS,
 	"Where the bytes of files are kept.")},
     {TEXT(files_local_dir, KT_WRITTEN, "otari-files", WORKERS, "Directory of the local backend.")},
