@@ -2,10 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <criterion/criterion.h>
 
+#include "base/fd.h"
 #include "tests/integ/harness.h"
+#include "tests/integ/program.h"
+#include "tests/integ/streams.h"
 #include "tests/integ/talks.h"
 
 TestSuite(turn, .timeout = 180);
@@ -94,6 +98,54 @@ Test(turn, runs_of_code_are_bounded_for_a_request)
 	cr_expect_eq(n, 2, "%d calls were refused", n);
 	reply_done(&r);
 	buf_done(&prompt);
+	server_stop(&s);
+}
+
+#define HELD_RUNS 60
+
+/* Its answer would be in memory: 15 MB here, a hundred times that if it asked for it. */
+Test(turn, a_client_that_does_not_read_holds_the_runs_back)
+{
+	struct server *s = start_with_sandbox();
+	struct buf prompt = BUF_INIT(65536), got = BUF_INIT(64u << 20), head = BUF_INIT(4096);
+	int fd = server_connect(s);
+	int64_t runs = 0, before = -1;
+
+	buf_add(&prompt, STR("run: print('x' * 250000)"));
+	for (int i = 1; i < HELD_RUNS; i++)
+		buf_add(&prompt, STR("\n---\nprint('x' * 250000)"));
+	json_t *body = json_pack("{s:s, s:i, s:b, s:[{s:s, s:s}], s:[{s:s, s:s}]}", "model",
+	    "fake:parallel", "max_tokens", 1000, "stream", 1, "messages", "role", "user", "content",
+	    prompt.ptr, "tools", "type", "code_execution_20250825", "name", "code_execution");
+	char *text = json_dumps(body, 0);
+	buf_printf(&head,
+	    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer "
+	    "%s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+	    s->key, strlen(text), text);
+	cr_assert_eq(fd_write_all(fd, buf_str(&head), NULL), ERR_OK);
+	/* Until it stands still. */
+	for (int same = 0; same < 50; before = runs) {
+		runs = (int64_t)server_metric(s, "otari_code_runs_total");
+		same = runs > 0 && runs == before ? same + 1 : 0;
+		pause_short();
+	}
+	cr_expect_lt(runs, HELD_RUNS, "all %lld ran", (long long)runs);
+	/* All results, until the model has read them and goes on. */
+	const char *piece = "";
+	for (ssize_t n = 1; n > 0 && strstr(piece, "text_delta") == NULL;) {
+		char *room = buf_reserve(&got, 65536);
+		cr_assert_not_null(room);
+		n = read(fd, room, 65536);
+		buf_commit(&got, n > 0 ? (size_t)n : 0);
+		piece = room;
+	}
+	cr_expect_eq(occurrences(got.ptr, "\"return_code\":0"), (size_t)HELD_RUNS);
+	fd_close(&fd);
+	free(text);
+	json_decref(body);
+	buf_done(&prompt);
+	buf_done(&got);
+	buf_done(&head);
 	server_stop(&s);
 }
 

@@ -5,6 +5,7 @@
 #include "ipc/board.h"
 #include "worker/code/session.h"
 #include "worker/env.h"
+#include "worker/http/http.h"
 #include "worker/request.h"
 #include "worker/turn/gateway_tool.h"
 #include "worker/turn/result_text.h"
@@ -305,9 +306,27 @@ all_ran(struct turn *t)
 }
 
 static void
+on_writable(void *arg)
+{
+	run_next(arg);
+}
+
+/* What a call gave is in memory until the client has it: the next one waits for a slow client. */
+static bool
+waits_for_client(struct turn *t)
+{
+	if (!t->has_begun || http_can_write(t->req->x))
+		return false;
+	http_on_writable(t->req->x, on_writable, t);
+	return true;
+}
+
+static void
 run_next(struct turn *t)
 {
 	while (t->running != NULL) {
+		if (waits_for_client(t))
+			return;
 		tool_input_read(t->req->arena, t->running->tool, t->running->arguments, &t->input);
 		t->run_edit = (struct edit_record){0};
 		if (t->billed + t->errors >= LIMIT_TOOL_RUNS) {
