@@ -312,8 +312,12 @@ route_replies(struct env *e, struct http_exchange *x, struct str path)
 		http_reply(x, 200, "text/plain", http_head(x)->peer);
 	} else if (!str_eq(path, STR("/hang"))) {
 		struct str h = http_header(x, "x-test");
-		if (h.ptr != NULL)
-			http_reply_header(x, "X-Test", h);
+		http_reply_header(x, "X-Tes", STR("shorter"));
+		if (h.ptr != NULL) {
+			http_reply_header(x, "X-Test", STR("an older one"));
+			http_reply_header(x, "X-Tests", STR("longer"));
+			http_reply_header(x, "x-test", h);
+		}
 		http_reply(x, 200, "text/plain", STR("ok"));
 	}
 }

@@ -36,12 +36,14 @@ Test(http_server, answers_each_kind_of_request)
 		const char *status, *text;
 	} rows[] = {
 	    {"get", STR_INIT("GET /" HOST END), "HTTP/1.1 200 OK\r\nDate: ",
-		"Content-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"},
+		"Content-Type: text/plain\r\nX-Tes: shorter\r\nContent-Length: 2\r\nConnection: "
+		"close\r\n\r\n"
+		"ok"},
 	    {"1.0", STR_INIT("GET / HTTP/1.0\r\n\r\n"), "HTTP/1.1 200 OK",
 		"Connection: close\r\n\r\nok"},
 	    {"204", STR_INIT("GET /none" HOST END), "HTTP/1.1 204 No Content", "GMT\r\nConnection"},
 	    {"header", STR_INIT("GET /" HOST "X-Test: \xC3\xA9\r\n" END), "200",
-		"X-Test: \xC3\xA9\r\n"},
+		"X-Tes: shorter\r\nX-Tests: longer\r\nx-test: \xC3\xA9\r\nContent"},
 	    {"peer", STR_INIT("GET /peer" HOST END), "200", "\r\n\r\n127.0.0.1:"},
 	    {"whole", STR_INIT("POST /whole" HOST "Content-Length: 3\r\n" END "abc"), "200",
 		"\r\n\r\nabc"},

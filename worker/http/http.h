@@ -124,8 +124,8 @@ void http_body_whole(struct http_exchange *x, uint64_t max_bytes,
 
 /* --- reply
  * ---------------------------------------------------------------------------------------- */
-/* Adds a header to the coming reply (copied; CR, LF or NUL in it is a CHECK failure: sanitise
- * before). */
+/* Adds a header to the coming reply, or takes the place of one of that name (copied; CR, LF or NUL
+ * in it is a CHECK failure: sanitise before). */
 void http_reply_header(struct http_exchange *x, const char *name, struct str value);
 /* Whole reply with Content-Length. The bytes are copied. */
 void http_reply(struct http_exchange *x, int status, const char *content_type, struct str body);

@@ -78,6 +78,21 @@ may_begin(struct http_exchange *x)
 	return true;
 }
 
+/* Takes the line of that name out of headers. */
+static void
+forget_header(struct buf *headers, struct str name)
+{
+	struct str rest = buf_str(headers), line;
+	for (size_t at = 0; str_split(&rest, '\n', &line); at += line.len + 1)
+		if (line.len > name.len && line.ptr[name.len] == ':' &&
+		    str_eq_nocase(str_sub(line, 0, name.len), name)) {
+			size_t end = at + line.len + 1;
+			memmove(headers->ptr + at, headers->ptr + end, headers->len - end);
+			headers->len -= end - at;
+			return;
+		}
+}
+
 void
 http_reply_header(struct http_exchange *x, const char *name, struct str value)
 {
@@ -86,6 +101,7 @@ http_reply_header(struct http_exchange *x, const char *name, struct str value)
 	CHECK(str_chr(value, '\r') == SIZE_MAX && str_chr(value, '\n') == SIZE_MAX &&
 	      str_chr(value, '\0') == SIZE_MAX);
 	size_t n = strlen(name);
+	forget_header(&x->headers, str_n(name, n));
 	if (x->headers.len + n + value.len + 4 > HTTP_REPLY_HEADER_BYTES)
 		return;
 	buf_addn(&x->headers, name, n);
