@@ -236,6 +236,7 @@ on_done(void *arg, const struct code_result *c)
 	if (c->failed != NULL)
 		r->failed = *c->failed;
 	r->timed_out = c->timed_out;
+	r->notes = c->err_note_bytes;
 	r->code = c->return_code;
 	(void)snprintf(r->out, sizeof(r->out), "%.*s", STR_FMT(c->out));
 	(void)snprintf(r->err, sizeof(r->err), "%.*s", STR_FMT(c->err));

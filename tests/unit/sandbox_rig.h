@@ -51,6 +51,7 @@ struct sandbox_rig {
 	struct err open_err, failed, put_err;
 	unsigned opens, dones, puts;
 	bool has_failed, timed_out;
+	size_t notes; /* last bytes of err */
 	int32_t code;
 	char out[256], err[256];
 	struct buf got;     /* "name=bytes;" of whole files, "name!" of broken ones */

@@ -139,6 +139,7 @@ static const struct {
 	const char *body, *out, *err;
 	int32_t code;
 	bool timed_out;
+	size_t notes;
 } results[] = {
     {RESULT("{\"stdout\":\"a\",\"stderr\":\"b\",\"return_code\":3}"), "a", "b", 3, false},
     {RESULT("{\"stdout\":null,\"stderr\":null,\"return_code\":null,\"content\":null}"), "", "", 0,
@@ -152,7 +153,9 @@ static const struct {
     {RESULT("{\"type\":\"code_execution_tool_result_error\",\"error_code\":\"unavailable\"}"), "",
 	"[the sandbox says: unavailable]\n", 1, false},
     {RESULT("{\"error_code\":\"execution_time_exceeded\"}"), "",
-	"[the sandbox says: execution_time_exceeded]\n", 124, true},
+	"[the sandbox says: execution_time_exceeded]\n", 124, true, 44},
+    {RESULT("{\"stderr\":\"a\\nb\\n[over]\\n\",\"timed_out\":true}"), "", "a\nb\n[over]\n", 0, true,
+	7},
 };
 
 Test(code_remote, results_are_read_with_tolerance)
@@ -167,6 +170,7 @@ Test(code_remote, results_are_read_with_tolerance)
 		cr_assert(!r.has_failed, "row %zu: %s", i, r.failed.msg);
 		cr_assert_str_eq(r.out, results[i].out, "row %zu: %s", i, r.out);
 		cr_assert_str_eq(r.err, results[i].err, "row %zu: %s", i, r.err);
+		cr_assert_eq(r.notes, results[i].notes, "row %zu: %zu", i, r.notes);
 		cr_assert(r.code == results[i].code && r.timed_out == results[i].timed_out,
 		    "row %zu: %d", i, r.code);
 	}

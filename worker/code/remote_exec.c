@@ -11,6 +11,7 @@
 #define ARENA_MAX (192u << 20)
 /* PROTOCOL_LISTED_MAX paths of PROTOCOL_PATH_MAX bytes, and what belongs to them. */
 #define BASELINE_MAX (16u << 20)
+#define NOTE_MAX     256u
 
 static void post(struct remote_session *s, struct code_op *op);
 
@@ -321,6 +322,19 @@ remote_exec_start(struct remote_session *s, struct code_op *op)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
+/* Of a call that was ended the sandbox says so in its last line, which is to be read also where
+ * what stands before it is cut. */
+static size_t
+note_bytes(const struct protocol_result *p)
+{
+	size_t end = p->err.len;
+	if (!p->timed_out || end == 0)
+		return 0;
+	size_t line = str_rchr(str_sub(p->err, 0, end - 1), '\n');
+	size_t bytes = line == SIZE_MAX ? end : end - line - 1;
+	return bytes <= NOTE_MAX ? bytes : 0;
+}
+
 void
 remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *failed)
 {
@@ -337,6 +351,7 @@ remote_exec_end(struct remote_session *s, struct code_op *op, const struct err *
 		r.return_code = p->return_code;
 		r.out = p->out;
 		r.err = p->err;
+		r.err_note_bytes = note_bytes(p);
 		r.out_total = p->out_total;
 		r.err_total = p->err_total;
 		r.omitted = s->omitted;
