@@ -155,8 +155,8 @@ memory(struct probe_host *h)
 	probe_name("one process over the session's memory is ended, and the call says why");
 	/* Its address space is bounded too; memory that it shares with itself is the way around. */
 	probe_exec(h, s,
-	    "import mmap, os\np = os.fork()\nb = mmap.mmap(-1, 150 << 20)\n"
-	    "for k in range(0, len(b), 4096): b[k] = 1\nos.waitpid(p, 0) if p else os._exit(0)",
+	    "import mmap, os, time\np = os.fork()\nb = mmap.mmap(-1, 150 << 20)\n"
+	    "for k in range(0, len(b), 4096): b[k] = 1\nos.waitpid(p, 0) if p else time.sleep(100)",
 	    60000, &r);
 	EXPECT(strstr(r.err, MEMORY_NOTE) != NULL, "%d %s", r.return_code, r.err);
 	say(h, s, "print(6 * 7)", "42\n");
